@@ -1,0 +1,32 @@
+package org.sparkfp4.plan;
+
+import java.util.List;
+
+/**
+ * What a run of {@code quantize} does, made from headers and configuration alone.
+ *
+ * @param fingerprint SHA-256 over everything that the output's bytes depend on: the byte-format version, the options,
+ *     the source files with their lengths, modification times and headers, the source's config.json
+ * @param input the source checkpoint's folder, a qualified path
+ * @param options the options that the bytes depend on
+ * @param family name of the model family
+ * @param slabBytes source bytes of a unit above which it is cut by rows
+ * @param sources the source files that are read
+ * @param shards the output's shards
+ * @param kept why each linear layer that is not quantized stays as it is, for the exclude lists and the reader
+ */
+public record QuantizationPlan(
+    String fingerprint,
+    String input,
+    PlanOptions options,
+    String family,
+    long slabBytes,
+    List<SourceFile> sources,
+    List<OutputShard> shards,
+    List<KeptModule> kept) {
+  public QuantizationPlan {
+    sources = List.copyOf(sources);
+    shards = List.copyOf(shards);
+    kept = List.copyOf(kept);
+  }
+}

@@ -1,0 +1,38 @@
+package org.sparkfp4.plan;
+
+import com.fasterxml.jackson.annotation.JsonSubTypes;
+import com.fasterxml.jackson.annotation.JsonTypeInfo;
+import java.util.List;
+import org.sparkfp4.checkpoint.LocatedTensor;
+import org.sparkfp4.safetensors.TensorInfo;
+
+/** A run of bytes of an output shard; a shard's items follow one another without gaps. */
+@JsonTypeInfo(use = JsonTypeInfo.Id.NAME, property = "kind")
+@JsonSubTypes({
+  @JsonSubTypes.Type(value = ShardItem.Copied.class, name = "copied"),
+  @JsonSubTypes.Type(value = ShardItem.Quantized.class, name = "quantized")
+})
+public sealed interface ShardItem {
+  /** The tensors of the item, in the order of their bytes. */
+  List<TensorInfo> outputs();
+
+  /** A tensor that is carried over byte for byte. */
+  record Copied(LocatedTensor source, TensorInfo output) implements ShardItem {
+    @Override
+    public List<TensorInfo> outputs() {
+      return List.of(output);
+    }
+  }
+
+  /** A unit and the tensors that its members become, in the order of their bytes, member by member. */
+  record Quantized(Unit unit, List<UnitTensor> tensors) implements ShardItem {
+    public Quantized {
+      tensors = List.copyOf(tensors);
+    }
+
+    @Override
+    public List<TensorInfo> outputs() {
+      return tensors.stream().map(UnitTensor::output).toList();
+    }
+  }
+}

@@ -1,0 +1,10 @@
+package org.sparkfp4.plan;
+
+/**
+ * A file of the source as the plan saw it; a run refuses a source that changed since.
+ *
+ * @param name its name inside the checkpoint's folder
+ * @param length its bytes
+ * @param modified its modification time, milliseconds since the epoch
+ */
+public record SourceFile(String name, long length, long modified) {}
