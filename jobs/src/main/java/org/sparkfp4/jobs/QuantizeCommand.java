@@ -1,0 +1,120 @@
+package org.sparkfp4.jobs;
+
+import java.io.IOException;
+import java.util.List;
+import java.util.concurrent.Callable;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.SparkSession;
+import org.sparkfp4.checkpoint.Checkpoint;
+import org.sparkfp4.checkpoint.ModelFamily;
+import org.sparkfp4.layouts.Layout;
+import org.sparkfp4.layouts.Layouts;
+import org.sparkfp4.plan.PlanOptions;
+import org.sparkfp4.plan.PlanSummary;
+import org.sparkfp4.plan.Planner;
+import org.sparkfp4.plan.QuantizationPlan;
+import org.sparkfp4.sink.OutputFolder;
+import org.sparkfp4.sink.ShardRecord;
+import org.sparkfp4.sink.Storage;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+
+/** {@code quantize}: a checkpoint in, an NVFP4 checkpoint out. */
+@Command(
+    name = "quantize",
+    description = "Turns a mixture-of-experts checkpoint into an NVFP4 checkpoint.",
+    sortOptions = false)
+final class QuantizeCommand implements Callable<Integer> {
+  @Option(names = "--input", required = true, paramLabel = "DIR", description = "Folder of the source checkpoint.")
+  private String input;
+
+  @Option(names = "--output", required = true, paramLabel = "DIR", description = "Folder of the new checkpoint.")
+  private String output;
+
+  @Option(
+      names = "--layout",
+      defaultValue = "modelopt",
+      paramLabel = "NAME",
+      description = "modelopt (default) or compressed-tensors.")
+  private String layout;
+
+  @Option(
+      names = "--scale-search",
+      defaultValue = "rtn",
+      paramLabel = "NAME",
+      description = "How block scales are chosen: rtn (default), from the block's largest weight.")
+  private String scaleSearch;
+
+  @Option(
+      names = "--targets",
+      defaultValue = "experts",
+      paramLabel = "WHICH",
+      description = "Layers to quantize: experts (default: the routed experts), mlp (shared experts and dense MLPs "
+          + "too) or linears (attention too).")
+  private String targets;
+
+  @Option(names = "--weight-only", description = "Leave activations in high precision (W4A16).")
+  private boolean weightOnly;
+
+  @Option(
+      names = "--max-shard-size",
+      paramLabel = "SIZE",
+      converter = ByteSizeConverter.class,
+      description = "Largest output shard, such as 5GB; default: bytes out / 512, at least 256MiB, at most 5GB.")
+  private Long maxShardSize;
+
+  @Option(names = "--dry-run", description = "Print the plan and stop: nothing is written.")
+  private boolean dryRun;
+
+  @Option(names = "--overwrite", description = "Replace what an earlier run with another plan left in the output.")
+  private boolean overwrite;
+
+  @Override
+  public Integer call() throws IOException {
+    SparkSession spark = Session.start("sparkfp4 quantize " + input);
+    Configuration conf = spark.sessionState().newHadoopConf();
+    Checkpoint source = Checkpoint.open(conf, input);
+    QuantizationPlan plan = plan(spark, source);
+    System.out.println(PlanSummary.of(plan).text());
+    if (dryRun) {
+      return ExitStatus.DONE;
+    }
+
+    Path folder = qualified(conf, output);
+    requireApart(qualified(conf, input), folder);
+    OutputFolder out =
+        new OutputFolder(Storage.of(folder, conf, spark.conf().get("spark.fp4.commit", "auto")).fs(), folder);
+    List<ShardRecord> records = new QuantizeJob(spark, source, plan, out).run(overwrite);
+    System.out.println(QuantizeResult.of(plan, records).text(folder));
+    return ExitStatus.DONE;
+  }
+
+  private QuantizationPlan plan(SparkSession spark, Checkpoint source) {
+    if (!scaleSearch.equals("rtn")) {
+      throw new JobException("Invalid --scale-search: " + scaleSearch + "; this version has rtn");
+    }
+
+    Layout form = Layouts.named(layout);
+    PlanOptions options =
+        new PlanOptions(form.name(), scaleSearch, targets, weightOnly, maxShardSize == null ? 0 : maxShardSize);
+    long slabBytes = spark.sparkContext().getConf().getSizeAsBytes("spark.fp4.unitBytes", "256m");
+    return new Planner(source, ModelFamily.of(source.config()), form, options, slabBytes).plan();
+  }
+
+  private static Path qualified(Configuration conf, String folder) throws IOException {
+    Path path = new Path(folder);
+    return path.getFileSystem(conf).makeQualified(path);
+  }
+
+  /** The source is never changed, so an output may not be in it, nor it in the output. */
+  private static void requireApart(Path input, Path output) {
+    String in = input + "/";
+    String out = output + "/";
+    if (in.startsWith(out) || out.startsWith(in)) {
+      throw new JobException(
+          "Cannot write to " + output + ": the source " + input + " is the same folder or one inside the other; choose "
+              + "another --output");
+    }
+  }
+}

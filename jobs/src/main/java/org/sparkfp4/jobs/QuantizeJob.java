@@ -1,0 +1,192 @@
+package org.sparkfp4.jobs;
+
+import static org.apache.spark.sql.functions.col;
+import static org.apache.spark.sql.functions.udf;
+
+import java.io.IOException;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.DataFrameReader;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.types.DataTypes;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.sparkfp4.checkpoint.Checkpoint;
+import org.sparkfp4.functions.Nvfp4Amax;
+import org.sparkfp4.functions.Nvfp4Quantize;
+import org.sparkfp4.layouts.Layout;
+import org.sparkfp4.layouts.Layouts;
+import org.sparkfp4.plan.OutputShard;
+import org.sparkfp4.plan.PlanFile;
+import org.sparkfp4.plan.QuantizationPlan;
+import org.sparkfp4.plan.ShardSelection;
+import org.sparkfp4.sink.BadSourceException;
+import org.sparkfp4.sink.CheckpointPublisher;
+import org.sparkfp4.sink.FreeSpace;
+import org.sparkfp4.sink.OutputFolder;
+import org.sparkfp4.sink.OutputLock;
+import org.sparkfp4.sink.ShardRecord;
+
+/** Carries a plan out: from source rows through the function to shards, then publishes the checkpoint. */
+final class QuantizeJob {
+  private static final Logger LOG = LoggerFactory.getLogger(QuantizeJob.class);
+  private static final String SAFETENSORS = "safetensors";
+
+  private final SparkSession spark;
+  private final Configuration conf;
+  private final Checkpoint source;
+  private final QuantizationPlan plan;
+  private final OutputFolder output;
+  private final Layout layout;
+  private final String tier;
+
+  QuantizeJob(SparkSession spark, Checkpoint source, QuantizationPlan plan, OutputFolder output) {
+    this.spark = spark;
+    this.conf = spark.sessionState().newHadoopConf();
+    this.source = source;
+    this.plan = plan;
+    this.output = output;
+    this.layout = Layouts.named(plan.options().layout());
+    this.tier = spark.conf().get("spark.fp4.cpu.tier", "auto");
+  }
+
+  /**
+   * Finishes the checkpoint: writes the shards that are missing, then what stands beside them.
+   *
+   * @param overwrite whether what another plan left may be replaced
+   * @return the records of all its shards; in a folder that was finished already, nothing is done
+   */
+  List<ShardRecord> run(boolean overwrite) throws IOException {
+    output.requireOwn();
+    if (isDone()) {
+      LOG.info("{} is complete: nothing to do", output.path());
+      return List.copyOf(output.finished(plan).values());
+    }
+
+    if (!overwrite) {
+      output.requireSamePlan(plan, conf);
+    }
+
+    requireSpace(overwrite);
+    try (OutputLock lock = OutputLock.acquire(output.fs(), output.staging().lock())) {
+      prepare(overwrite);
+      writeMissing();
+      List<ShardRecord> records = List.copyOf(output.finished(plan).values());
+      new CheckpointPublisher(output, source, plan, layout, Product.NAME_AND_VERSION).publish(records, lock, conf);
+      output.staging().remove();
+      return records;
+    }
+  }
+
+  private boolean isDone() throws IOException {
+    return output.isPublished()
+        && output.manifest() != null
+        && output.manifest().fingerprint().equals(plan.fingerprint())
+        && output.finished(plan).size() == plan.shards().size();
+  }
+
+  private void requireSpace(boolean overwrite) throws IOException {
+    Map<Integer, ShardRecord> finished = overwrite ? Map.of() : output.finished(plan);
+    long needed =
+        plan.shards().stream()
+            .filter(shard -> !finished.containsKey(shard.index()))
+            .mapToLong(OutputShard::dataBytes)
+            .sum();
+    FreeSpace.require(output.fs(), output.path(), needed - (overwrite ? output.shardBytes() : 0));
+  }
+
+  private void prepare(boolean overwrite) throws IOException {
+    if (overwrite) {
+      output.clear();
+    } else {
+      output.requireSamePlan(plan, conf);
+      output.unpublish();
+      output.staging().sweepAttempts();
+    }
+
+    PlanFile.write(conf, output.staging().plan(), plan);
+  }
+
+  private void writeMissing() throws IOException {
+    Map<Integer, ShardRecord> finished = output.finished(plan);
+    List<Integer> missing =
+        plan.shards().stream().map(OutputShard::index).filter(index -> !finished.containsKey(index)).toList();
+    if (!finished.isEmpty()) {
+      LOG.info("Resuming: {} of {} shards are finished", finished.size(), plan.shards().size());
+    }
+
+    if (missing.isEmpty()) {
+      return;
+    }
+
+    ShardSelection shards = new ShardSelection(missing);
+    findAmaxOfCutUnits(shards);
+    String group = "sparkfp4-" + plan.fingerprint();
+    spark.sparkContext().setJobGroup(group, "quantize " + plan.input(), false);
+    try {
+      planned(shards)
+          .option("amax", output.staging().amax().toString())
+          .load()
+          .select(col("unit"), col("slab"), quantize().as("quantized"))
+          .write()
+          .format(SAFETENSORS)
+          .option("plan", output.staging().plan().toString())
+          .option("shards", shards.toString())
+          .mode("append")
+          .save();
+    } catch (RuntimeException e) {
+      // a refusal ends the job while its other tasks run on
+      spark.sparkContext().cancelJobGroup(group);
+      throw badSource(e);
+    } finally {
+      spark.sparkContext().clearJobGroup();
+    }
+  }
+
+  private DataFrameReader planned(ShardSelection shards) {
+    return spark
+        .read()
+        .format(SAFETENSORS)
+        .option("plan", output.staging().plan().toString())
+        .option("shards", shards.toString());
+  }
+
+  private Column quantize() {
+    return udf(new Nvfp4Quantize(layout.recipe(), tier), Nvfp4Quantize.RETURN_TYPE)
+        .apply(col("data0"), col("data1"), col("data2"), col("dtype"), col("cols"), col("amax"));
+  }
+
+  /**
+   * A unit that is read by rows needs its amax before its first row is encoded. A non-finite amax is left out: the
+   * write then meets the weight itself and can name it.
+   */
+  private void findAmaxOfCutUnits(ShardSelection shards) throws IOException {
+    Map<Integer, Float> amax = new TreeMap<>();
+    if (plan.shards().stream().flatMap(shard -> shard.units().stream()).anyMatch(unit -> unit.isCut(plan.slabBytes()))) {
+      Column ofSlab =
+          udf(new Nvfp4Amax(tier), DataTypes.FloatType).apply(col("data0"), col("data1"), col("data2"), col("dtype"));
+      for (Row row :
+          planned(shards).option("slabs", "cut").load().select(col("unit"), ofSlab.as("amax")).collectAsList()) {
+        amax.merge(row.getInt(0), row.getFloat(1), Math::max);
+      }
+
+      amax.values().removeIf(value -> !Float.isFinite(value));
+    }
+
+    output.staging().writeAmax(amax);
+  }
+
+  private static RuntimeException badSource(RuntimeException e) {
+    for (Throwable cause = e; cause != null; cause = cause.getCause()) {
+      if (cause instanceof BadSourceException bad) {
+        return new JobException(bad.getMessage());
+      }
+    }
+
+    return e;
+  }
+}

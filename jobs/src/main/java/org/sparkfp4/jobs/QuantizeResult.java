@@ -1,0 +1,41 @@
+package org.sparkfp4.jobs;
+
+import java.util.Comparator;
+import java.util.List;
+import java.util.Locale;
+import org.apache.hadoop.fs.Path;
+import org.sparkfp4.plan.OutputShard;
+import org.sparkfp4.plan.QuantizationPlan;
+import org.sparkfp4.sink.LayerError;
+import org.sparkfp4.sink.ShardRecord;
+
+/**
+ * What {@code quantize} says at its end.
+ *
+ * @param shards shards of the checkpoint
+ * @param bytes bytes of its tensors
+ * @param relativeError relative Frobenius error over all quantized layers together
+ * @param worst the layer with the largest relative error, or null when none was quantized
+ */
+record QuantizeResult(int shards, long bytes, double relativeError, LayerError worst) {
+  static QuantizeResult of(QuantizationPlan plan, List<ShardRecord> records) {
+    List<LayerError> layers = records.stream().flatMap(record -> record.layers().stream()).toList();
+    double sum = layers.stream().mapToDouble(LayerError::sumSquares).sum();
+    double error = layers.stream().mapToDouble(LayerError::squaredError).sum();
+    return new QuantizeResult(
+        records.size(),
+        plan.shards().stream().mapToLong(OutputShard::dataBytes).sum(),
+        sum == 0 ? 0 : Math.sqrt(error / sum),
+        layers.stream().max(Comparator.comparingDouble(LayerError::relativeError)).orElse(null));
+  }
+
+  String text(Path folder) {
+    String exactness =
+        worst == null
+            ? ""
+            : String.format(
+                Locale.ROOT, "; relative error %.4f, at worst %.4f in %s",
+                relativeError, worst.relativeError(), worst.module());
+    return String.format(Locale.ROOT, "%s: %d shards, %,d bytes%s", folder, shards, bytes, exactness);
+  }
+}

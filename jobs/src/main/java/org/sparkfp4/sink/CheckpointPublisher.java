@@ -1,0 +1,89 @@
+package org.sparkfp4.sink;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.SerializationFeature;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.io.IOUtils;
+import org.sparkfp4.checkpoint.Checkpoint;
+import org.sparkfp4.layouts.ConfigFile;
+import org.sparkfp4.layouts.IndexFile;
+import org.sparkfp4.layouts.Layout;
+import org.sparkfp4.layouts.ModelCard;
+import org.sparkfp4.plan.QuantizationPlan;
+
+/** Turns finished shards into a checkpoint: everything beside them, and at last the index. */
+public final class CheckpointPublisher {
+  private static final ObjectMapper JSON = new ObjectMapper().enable(SerializationFeature.INDENT_OUTPUT);
+
+  private final OutputFolder output;
+  private final Checkpoint source;
+  private final QuantizationPlan plan;
+  private final Layout layout;
+  private final String producer;
+
+  /** {@code producer} is the product's name and version. */
+  public CheckpointPublisher(
+      OutputFolder output, Checkpoint source, QuantizationPlan plan, Layout layout, String producer) {
+    this.output = output;
+    this.source = source;
+    this.plan = plan;
+    this.layout = layout;
+    this.producer = producer;
+  }
+
+  /**
+   * Writes side files, configurations, model card, manifest and index, in this order, and removes the staging folder.
+   *
+   * @param records the record of every shard of the plan
+   */
+  public void publish(List<ShardRecord> records, OutputLock lock, Configuration conf) throws IOException {
+    requireComplete(records);
+    output.removeStrayShards(plan);
+    for (FileStatus file : source.sideFiles()) {
+      copy(file, conf);
+    }
+
+    for (ConfigFile config : layout.configs((ObjectNode) source.config(), plan)) {
+      write(config.name(), config.content());
+    }
+
+    List<LayerError> layers = records.stream().flatMap(record -> record.layers().stream()).toList();
+    AtomicFile.write(
+        output.fs(), new Path(output.path(), "README.md"),
+        ModelCard.text(plan, producer, layers).getBytes(StandardCharsets.UTF_8));
+    Manifest manifest =
+        new Manifest(
+            producer, plan.fingerprint(), plan.input(), plan.family(), plan.options(), plan.sources(), records);
+    write(Manifest.FILE, JSON.valueToTree(manifest));
+    lock.requireHeld();
+    write(OutputFolder.INDEX, IndexFile.of(plan));
+  }
+
+  private void requireComplete(List<ShardRecord> records) {
+    if (records.size() != plan.shards().size()) {
+      throw new IllegalStateException(
+          "Cannot publish " + output.path() + ": " + records.size() + " shards are finished, the plan has "
+              + plan.shards().size());
+    }
+  }
+
+  private void write(String name, JsonNode content) throws IOException {
+    AtomicFile.write(output.fs(), new Path(output.path(), name), JSON.writeValueAsBytes(content));
+  }
+
+  private void copy(FileStatus file, Configuration conf) throws IOException {
+    try (InputStream in = file.getPath().getFileSystem(conf).open(file.getPath());
+        FSDataOutputStream out = output.fs().create(new Path(output.path(), file.getPath().getName()), true)) {
+      IOUtils.copyBytes(in, out, conf, false);
+    }
+  }
+}

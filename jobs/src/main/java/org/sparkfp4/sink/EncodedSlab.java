@@ -1,0 +1,23 @@
+package org.sparkfp4.sink;
+
+import java.nio.ByteBuffer;
+
+/**
+ * A slab as the function returned it, on its way into a shard.
+ *
+ * @param unit number of its unit
+ * @param index number of the slab in the unit
+ * @param packed E2M1 codes of its members, one behind the other
+ * @param scales E4M3 block scales, likewise
+ * @param amax the unit's amax
+ * @param sumSquares sum of squared weights, one a member
+ * @param squaredError sum of squared errors, one a member
+ */
+record EncodedSlab(
+    int unit,
+    int index,
+    ByteBuffer packed,
+    ByteBuffer scales,
+    float amax,
+    double[] sumSquares,
+    double[] squaredError) {}

@@ -1,0 +1,36 @@
+package org.sparkfp4.sink;
+
+import java.nio.ByteBuffer;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.sparkfp4.columnar.ArrowRow;
+import org.sparkfp4.functions.Nvfp4Quantize;
+
+/** Reads a row of the write, whatever stands behind it: Arrow buffers where the columnar rule runs, else heap arrays. */
+final class EncodedSlabReader {
+  private static final int UNIT = 0;
+  private static final int SLAB = 1;
+  private static final int QUANTIZED = 2;
+
+  // fields of Nvfp4Quantize.RETURN_TYPE
+  private static final int PACKED = 0;
+  private static final int SCALES = 1;
+  private static final int AMAX = 2;
+  private static final int SUM_SQUARES = 3;
+  private static final int SQUARED_ERROR = 4;
+
+  EncodedSlab read(InternalRow row) {
+    InternalRow quantized = row.getStruct(QUANTIZED, Nvfp4Quantize.RETURN_TYPE.length());
+    return new EncodedSlab(
+        row.getInt(UNIT),
+        row.getInt(SLAB),
+        bytes(quantized, PACKED),
+        bytes(quantized, SCALES),
+        quantized.getFloat(AMAX),
+        quantized.getArray(SUM_SQUARES).toDoubleArray(),
+        quantized.getArray(SQUARED_ERROR).toDoubleArray());
+  }
+
+  private static ByteBuffer bytes(InternalRow quantized, int field) {
+    return quantized instanceof ArrowRow arrow ? arrow.bytes(field) : ByteBuffer.wrap(quantized.getBinary(field));
+  }
+}

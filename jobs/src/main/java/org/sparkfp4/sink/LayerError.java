@@ -1,0 +1,16 @@
+package org.sparkfp4.sink;
+
+/**
+ * How far a quantized layer is from its source.
+ *
+ * @param module name of the layer
+ * @param amax largest magnitude among the weights of its unit
+ * @param sumSquares sum of the squares of its weights
+ * @param squaredError sum of the squares of what quantization changed
+ */
+public record LayerError(String module, float amax, double sumSquares, double squaredError) {
+  /** Relative error in the Frobenius norm; 0 for a layer of zeros. */
+  public double relativeError() {
+    return sumSquares == 0 ? 0 : Math.sqrt(squaredError / sumSquares);
+  }
+}

@@ -1,0 +1,184 @@
+package org.sparkfp4.sink;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.IOException;
+import java.io.InputStream;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.stream.Collectors;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.sparkfp4.plan.OutputShard;
+import org.sparkfp4.plan.PlanFile;
+import org.sparkfp4.plan.QuantizationPlan;
+
+/** The folder that a run writes into, and what earlier runs left there. */
+public final class OutputFolder {
+  public static final String INDEX = "model.safetensors.index.json";
+
+  private static final ObjectMapper JSON = new ObjectMapper();
+  private static final String SHARD = "model-\\d{5,}-of-\\d{5,}\\.safetensors";
+
+  private final FileSystem fs;
+  private final Path path;
+  private final StagingFolder staging;
+
+  public OutputFolder(FileSystem fs, Path path) {
+    this.fs = fs;
+    this.path = path;
+    this.staging = new StagingFolder(fs, path);
+  }
+
+  public FileSystem fs() {
+    return fs;
+  }
+
+  public Path path() {
+    return path;
+  }
+
+  public StagingFolder staging() {
+    return staging;
+  }
+
+  public Path index() {
+    return new Path(path, INDEX);
+  }
+
+  public Path manifestFile() {
+    return new Path(path, Manifest.FILE);
+  }
+
+  /** The manifest of a finished checkpoint, or null. */
+  public Manifest manifest() throws IOException {
+    if (!fs.exists(manifestFile())) {
+      return null;
+    }
+
+    try (InputStream in = fs.open(manifestFile())) {
+      return JSON.readValue(in.readAllBytes(), Manifest.class);
+    }
+  }
+
+  /**
+   * Refuses a folder that holds somebody else's files: nothing that Spark FP4 did not write is ever removed or
+   * overwritten.
+   */
+  public void requireOwn() throws IOException {
+    if (!fs.exists(path)) {
+      return;
+    }
+
+    FileStatus[] entries = fs.listStatus(path);
+    if (entries.length > 0 && !fs.exists(staging.root()) && manifest() == null) {
+      throw new IOException(
+          "Cannot write to " + path + ": it is not empty and holds no run of Spark FP4 (it has "
+              + entries[0].getPath().getName() + "); choose an empty folder");
+    }
+  }
+
+  /**
+   * Refuses what an earlier run with another plan left, saying what differs.
+   *
+   * @throws IOException naming {@code --overwrite}
+   */
+  public void requireSamePlan(QuantizationPlan plan, Configuration conf) throws IOException {
+    Manifest manifest = manifest();
+    if (manifest != null && !manifest.fingerprint().equals(plan.fingerprint())) {
+      throw otherPlan(
+          PlanDifference.between(manifest.input(), manifest.options(), manifest.sources(), plan), "checkpoint");
+    }
+
+    if (fs.exists(staging.plan())) {
+      QuantizationPlan begun = PlanFile.read(conf, staging.plan());
+      if (!begun.fingerprint().equals(plan.fingerprint())) {
+        throw otherPlan(PlanDifference.between(begun.input(), begun.options(), begun.sources(), plan), "begun run");
+      }
+    }
+  }
+
+  private IOException otherPlan(String difference, String what) {
+    return new IOException(
+        "Cannot write to " + path + ": it holds a " + what + " of another plan (" + difference
+            + "). Use another folder, or --overwrite to replace it");
+  }
+
+  /** The shards of {@code plan} that need not be written again: recorded, and there with the recorded length. */
+  public Map<Integer, ShardRecord> finished(QuantizationPlan plan) throws IOException {
+    Map<Integer, ShardRecord> records = new TreeMap<>(staging.finished());
+    Manifest manifest = manifest();
+    if (manifest != null) {
+      manifest.shards().forEach(record -> records.putIfAbsent(record.shard(), record));
+    }
+
+    Map<String, Long> lengths = lengths();
+    records
+        .values()
+        .removeIf(
+            record ->
+                !record.fingerprint().equals(plan.fingerprint())
+                    || record.shard() >= plan.shards().size()
+                    || !Long.valueOf(record.length()).equals(lengths.get(record.file())));
+    return records;
+  }
+
+  private Map<String, Long> lengths() throws IOException {
+    if (!fs.exists(path)) {
+      return Map.of();
+    }
+
+    Map<String, Long> lengths = new TreeMap<>();
+    for (FileStatus file : fs.listStatus(path)) {
+      lengths.put(file.getPath().getName(), file.getLen());
+    }
+
+    return lengths;
+  }
+
+  /** Whether the index is there: whether readers see a checkpoint. */
+  public boolean isPublished() throws IOException {
+    return fs.exists(index());
+  }
+
+  /** Takes the index away, so that readers see no checkpoint while its shards are replaced. */
+  public void unpublish() throws IOException {
+    fs.delete(index(), false);
+  }
+
+  /**
+   * Removes what earlier runs wrote: the index first, so that nobody reads a mixture; then the attempts, so that no
+   * straggler of theirs can give a shard its name; then shards, manifest and records.
+   */
+  public void clear() throws IOException {
+    unpublish();
+    staging.sweepAttempts();
+    for (String name : lengths().keySet()) {
+      if (name.matches(SHARD)) {
+        fs.delete(new Path(path, name), false);
+      }
+    }
+
+    fs.delete(manifestFile(), false);
+    staging.clearRun();
+  }
+
+  /** Bytes of the shards that are there, whatever run wrote them. */
+  public long shardBytes() throws IOException {
+    return lengths().entrySet().stream()
+        .filter(file -> file.getKey().matches(SHARD))
+        .mapToLong(Map.Entry::getValue)
+        .sum();
+  }
+
+  /** Removes shards that the plan does not have; a runtime that takes every file would read them. */
+  public void removeStrayShards(QuantizationPlan plan) throws IOException {
+    var planned = plan.shards().stream().map(OutputShard::file).collect(Collectors.toSet());
+    for (String name : lengths().keySet()) {
+      if (name.matches(SHARD) && !planned.contains(name)) {
+        fs.delete(new Path(path, name), false);
+      }
+    }
+  }
+}

@@ -1,0 +1,231 @@
+package org.sparkfp4.sink;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.FileNotFoundException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.InetAddress;
+import java.net.UnknownHostException;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.UUID;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.FileAlreadyExistsException;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Keeps a second run out of an output: a lease in a file, renewed while its holder lives.
+ *
+ * <p>A lease is over when it was not renewed for {@link #EXPIRY}, or at once when its holder was a process of this host
+ * that is no more, so that a killed run can be resumed without waiting. No locks of the operating system are used:
+ * every Hadoop file system can keep a lease.
+ */
+public final class OutputLock implements AutoCloseable {
+  static final Duration RENEWAL = Duration.ofSeconds(10);
+  static final Duration EXPIRY = Duration.ofSeconds(60);
+
+  private static final Logger LOG = LoggerFactory.getLogger(OutputLock.class);
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  private final FileSystem fs;
+  private final Path file;
+  private final Lease lease;
+  private final ScheduledExecutorService renewer =
+      Executors.newSingleThreadScheduledExecutor(
+          task -> {
+            Thread thread = new Thread(task, "sparkfp4-output-lock");
+            thread.setDaemon(true);
+            return thread;
+          });
+
+  /**
+   * What the lock file says.
+   *
+   * @param owner the run's own id
+   * @param host where it runs
+   * @param pid its process
+   * @param started when that process began, milliseconds since the epoch: a process number may be used again
+   * @param renewed when the holder last said that it is alive, likewise
+   */
+  record Lease(String owner, String host, long pid, long started, long renewed) {
+    static Lease mine() {
+      ProcessHandle self = ProcessHandle.current();
+      return new Lease(
+          UUID.randomUUID().toString(), hostName(), self.pid(), started(self), System.currentTimeMillis());
+    }
+
+    /** A host without a name is taken for another host each time, so that its leases end by their age alone. */
+    private static String hostName() {
+      try {
+        return InetAddress.getLocalHost().getHostName();
+      } catch (UnknownHostException e) {
+        return "unnamed-" + UUID.randomUUID();
+      }
+    }
+
+    Lease renew() {
+      return new Lease(owner, host, pid, started, System.currentTimeMillis());
+    }
+
+    boolean isOver(Lease asker) {
+      if (host.equals(asker.host)) {
+        return ProcessHandle.of(pid).map(process -> started(process) != started).orElse(true);
+      }
+
+      return asker.renewed - renewed > EXPIRY.toMillis();
+    }
+
+    private static long started(ProcessHandle process) {
+      return process.info().startInstant().map(Instant::toEpochMilli).orElse(0L);
+    }
+  }
+
+  private OutputLock(FileSystem fs, Path file, Lease lease) {
+    this.fs = fs;
+    this.file = file;
+    this.lease = lease;
+    renewer.scheduleAtFixedRate(this::renew, RENEWAL.toMillis(), RENEWAL.toMillis(), TimeUnit.MILLISECONDS);
+  }
+
+  /**
+   * Takes the lock.
+   *
+   * @throws OutputLockedException when another run holds it
+   */
+  public static OutputLock acquire(FileSystem fs, Path file) throws IOException {
+    Lease mine = Lease.mine();
+    for (int attempt = 0; attempt < 3; attempt++) {
+      if (create(fs, file, mine)) {
+        return new OutputLock(fs, file, mine);
+      }
+
+      Lease held = read(fs, file);
+      if (held != null && !held.isOver(mine)) {
+        throw new OutputLockedException(
+            String.format(
+                "Cannot write to %s: another run writes there (process %d on %s, alive %d s ago). Wait until it ends; a "
+                    + "dead run's lock ends %d s after its last sign of life",
+                file.getParent().getParent(), held.pid, held.host,
+                Math.max(0, (mine.renewed - held.renewed) / 1000), EXPIRY.toSeconds()));
+      }
+
+      takeAway(fs, file, held);
+    }
+
+    throw new OutputLockedException(
+        "Cannot lock " + file + ": other runs are taking it at the same time; start one run only");
+  }
+
+  private static boolean create(FileSystem fs, Path file, Lease lease) throws IOException {
+    fs.mkdirs(file.getParent());
+    try (FSDataOutputStream out = fs.create(file, false)) {
+      out.write(JSON.writeValueAsBytes(lease));
+      return true;
+    } catch (FileAlreadyExistsException e) {
+      return false;
+    } catch (IOException e) {
+      // file systems differ in what they throw for a file that exists
+      if (fs.exists(file)) {
+        return false;
+      }
+
+      throw e;
+    }
+  }
+
+  /** The lease in the file; null when there is none any more or its holder died while it wrote it. */
+  private static Lease read(FileSystem fs, Path file) throws IOException {
+    try {
+      for (int attempt = 0; attempt < 20; attempt++) {
+        try (InputStream in = fs.open(file)) {
+          return JSON.readValue(in.readAllBytes(), Lease.class);
+        } catch (JsonProcessingException e) {
+          // its holder may be just about to write it
+          Thread.sleep(50);
+        }
+      }
+    } catch (FileNotFoundException e) {
+      return null;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new IOException("Cannot lock " + file + ": interrupted", e);
+    }
+
+    return null;
+  }
+
+  /** Of several runs that find a dead lease one can rename it away; the others find a new one, or none. */
+  private static void takeAway(FileSystem fs, Path file, Lease dead) throws IOException {
+    if (dead != null) {
+      LOG.info("Taking over from a run that is no more (process {} on {})", dead.pid, dead.host);
+    }
+
+    Path aside = new Path(file.getParent(), "lock-dead-" + UUID.randomUUID());
+    try {
+      if (fs.rename(file, aside)) {
+        Lease taken = read(fs, aside);
+        if (taken != null && dead != null && !taken.owner.equals(dead.owner)) {
+          // between our reading and our renaming another run had taken over: give it back
+          fs.rename(aside, file);
+        } else {
+          fs.delete(aside, false);
+        }
+      }
+    } catch (FileNotFoundException e) {
+      LOG.debug("The dead lease {} was taken away by another run", file);
+    }
+  }
+
+  private void renew() {
+    try {
+      if (isMine()) {
+        // in place: with a rename the file would be away for a moment, and another run could take the lock
+        try (FSDataOutputStream out = fs.create(file, true)) {
+          out.write(JSON.writeValueAsBytes(lease.renew()));
+        }
+      }
+    } catch (IOException e) {
+      LOG.warn("Cannot renew the lock {}: {}", file, e.getMessage());
+    }
+  }
+
+  private boolean isMine() throws IOException {
+    Lease held = read(fs, file);
+    return held != null && held.owner.equals(lease.owner);
+  }
+
+  /**
+   * Asserts that no other run took the lock away, as it may when this process stood still for longer than a lease.
+   *
+   * @throws OutputLockedException when it did
+   */
+  public void requireHeld() throws IOException {
+    if (!isMine()) {
+      throw new OutputLockedException(
+          "Cannot finish " + file.getParent().getParent() + ": another run took it over while this one stood still; "
+              + "that run completes it");
+    }
+  }
+
+  /** Gives the lock back. */
+  @Override
+  public void close() throws IOException {
+    renewer.shutdownNow();
+    try {
+      renewer.awaitTermination(5, TimeUnit.SECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+
+    if (isMine()) {
+      fs.delete(file, false);
+    }
+  }
+}

@@ -1,0 +1,99 @@
+package org.sparkfp4.sink;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.UUID;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.broadcast.Broadcast;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.connector.write.BatchWrite;
+import org.apache.spark.sql.connector.write.DataWriterFactory;
+import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
+import org.apache.spark.sql.connector.write.WriterCommitMessage;
+import org.apache.spark.util.SerializableConfiguration;
+import org.sparkfp4.plan.QuantizationPlan;
+import org.sparkfp4.plan.ShardSelection;
+
+/**
+ * The driver's side of a write. Finished shards stand under their final names as soon as their task ends; they are no
+ * checkpoint until the index is there, so a write that fails keeps them for the run that resumes it.
+ */
+final class ShardBatchWrite implements BatchWrite {
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  private final QuantizationPlan plan;
+  private final ShardSelection shards;
+  private final Path output;
+  private final String commit;
+  private final ShardProgress progress;
+
+  ShardBatchWrite(QuantizationPlan plan, ShardSelection shards, Path output, String commit) {
+    this.plan = plan;
+    this.shards = shards;
+    this.output = output;
+    this.commit = commit;
+    this.progress =
+        new ShardProgress(
+            shards.indices().size(),
+            shards.indices().stream().mapToLong(i -> ShardProgress.sourceBytes(plan.shards().get(i))).sum());
+  }
+
+  @Override
+  public DataWriterFactory createBatchWriterFactory(PhysicalWriteInfo info) {
+    if (info.numPartitions() != shards.indices().size()) {
+      throw new IllegalStateException(
+          "Cannot write " + shards.indices().size() + " shards from " + info.numPartitions()
+              + " partitions: the query must keep the partitions of the planned source");
+    }
+
+    SparkSession spark = SparkSession.active();
+    JavaSparkContext context = JavaSparkContext.fromSparkContext(spark.sparkContext());
+    // One broadcast, of which a task decodes its own shard only: a plan of a large model is tens of megabytes.
+    Broadcast<byte[][]> encoded = context.broadcast(shards.indices().stream().map(this::encode).toArray(byte[][]::new));
+    return new ShardWriterFactory(
+        encoded,
+        context.broadcast(new SerializableConfiguration(spark.sessionState().newHadoopConf())),
+        new WriteTarget(
+            plan.input(), plan.sources(), plan.slabBytes(), plan.options().layout(), plan.fingerprint(),
+            output.toString(), commit, UUID.randomUUID().toString().substring(0, 8)));
+  }
+
+  private byte[] encode(int shard) {
+    try {
+      return JSON.writeValueAsBytes(plan.shards().get(shard));
+    } catch (JsonProcessingException e) {
+      throw new IllegalStateException("Cannot encode shard " + shard + " of the plan", e);
+    }
+  }
+
+  @Override
+  public void onDataWriterCommit(WriterCommitMessage message) {
+    if (message instanceof ShardMessage.Refused refused) {
+      // thrown here it ends the job at once, while an exception in the task would be tried again
+      throw new BadSourceException(refused.reason());
+    }
+
+    progress.finished(plan.shards().get(((ShardMessage.Finished) message).record().shard()));
+  }
+
+  @Override
+  public void commit(WriterCommitMessage[] messages) {
+    Set<Integer> missing = new TreeSet<>(shards.indices());
+    for (WriterCommitMessage message : messages) {
+      missing.remove(((ShardMessage.Finished) message).record().shard());
+    }
+
+    if (!missing.isEmpty()) {
+      throw new IllegalStateException("Cannot commit " + output + ": no task wrote the shards " + missing);
+    }
+  }
+
+  @Override
+  public void abort(WriterCommitMessage[] messages) {
+    // Finished shards are what a resumed run needs; unfinished attempts were removed by their writers or are swept by
+    // the next run.
+  }
+}

@@ -1,0 +1,21 @@
+package org.sparkfp4.sink;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+
+/** The bytes of a shard on their way to storage, hashed as they pass. */
+interface ShardOutput extends Closeable {
+  /** Appends what is left of {@code bytes}. */
+  void write(ByteBuffer bytes) throws IOException;
+
+  /** Bytes written so far. */
+  long length();
+
+  /** Makes what was written durable, closes the file and gives the SHA-256 of its bytes in hexadecimal. */
+  String finish() throws IOException;
+
+  /** Closes the file, finished or not. */
+  @Override
+  void close() throws IOException;
+}

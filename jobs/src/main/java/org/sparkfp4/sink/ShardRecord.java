@@ -1,0 +1,20 @@
+package org.sparkfp4.sink;
+
+import java.util.List;
+
+/**
+ * What a task leaves behind when its shard stands under its final name: proof that the shard is finished.
+ *
+ * @param shard index of the shard in the plan
+ * @param file its name
+ * @param length its bytes
+ * @param sha256 SHA-256 of its bytes, lower-case hexadecimal
+ * @param fingerprint the plan's
+ * @param layers how exact each quantized layer of the shard is
+ */
+public record ShardRecord(
+    int shard, String file, long length, String sha256, String fingerprint, List<LayerError> layers) {
+  public ShardRecord {
+    layers = List.copyOf(layers);
+  }
+}

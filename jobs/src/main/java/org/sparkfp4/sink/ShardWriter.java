@@ -1,0 +1,135 @@
+package org.sparkfp4.sink;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.write.DataWriter;
+import org.apache.spark.sql.connector.write.WriterCommitMessage;
+import org.sparkfp4.formats.NonFiniteException;
+import org.sparkfp4.layouts.Layouts;
+import org.sparkfp4.plan.OutputShard;
+import org.sparkfp4.plan.ShardItem;
+import org.sparkfp4.safetensors.SafetensorsHeader;
+import org.sparkfp4.safetensors.TensorInfo;
+
+/**
+ * Writes one shard front to back: its header, then its items in the plan's order, tensors that are carried over from
+ * the source, quantized ones from the rows that arrive.
+ */
+final class ShardWriter implements DataWriter<InternalRow> {
+  private final OutputShard shard;
+  private final WriteTarget target;
+  private final StagingFolder staging;
+  private final Storage storage;
+  private final Path finalPath;
+  private final Path path;
+  private final ShardOutput out;
+  private final SourceCopier copier;
+  private final List<LayerError> layers = new ArrayList<>();
+  private String refusal;
+
+  ShardWriter(OutputShard shard, WriteTarget target, Configuration conf, long task) throws IOException {
+    this.shard = shard;
+    this.target = target;
+    Path output = new Path(target.output());
+    this.storage = Storage.of(output, conf, target.commit());
+    this.staging = new StagingFolder(storage.fs(), output);
+    this.finalPath = new Path(output, shard.file());
+    this.path = storage.atomicRename() ? staging.attempt(target.run(), shard.index(), task) : finalPath;
+    this.copier = new SourceCopier(target, conf);
+    this.out = open();
+  }
+
+  private ShardOutput open() throws IOException {
+    storage.fs().mkdirs(path.getParent());
+    java.nio.file.Path local = storage.local(path);
+    return local != null ? new LocalShardOutput(local) : new StreamShardOutput(storage.fs().create(path, true));
+  }
+
+  @Override
+  public void writeAll(Iterator<InternalRow> rows) throws IOException {
+    SlabCursor slabs = new SlabCursor(shard, target.slabBytes(), rows);
+    try {
+      writeHeader();
+      UnitWriter units = new UnitWriter(out, Layouts.named(target.layout()).recipe());
+      for (ShardItem item : shard.items()) {
+        if (item instanceof ShardItem.Copied copied) {
+          copier.copy(copied.source(), out);
+        } else if (item instanceof ShardItem.Quantized quantized) {
+          layers.addAll(units.write(quantized, slabs));
+        }
+      }
+
+      slabs.requireEnd();
+    } catch (RuntimeException e) {
+      NonFiniteException bad = nonFinite(e);
+      if (bad == null) {
+        throw e;
+      }
+
+      refusal = slabs.describe(bad, target.input());
+    }
+  }
+
+  /** The kernels' complaint about a weight, however deep Spark wrapped it. */
+  private static NonFiniteException nonFinite(Throwable e) {
+    for (Throwable cause = e; cause != null; cause = cause.getCause()) {
+      if (cause instanceof NonFiniteException bad) {
+        return bad;
+      }
+    }
+
+    return null;
+  }
+
+  private void writeHeader() throws IOException {
+    List<TensorInfo> tensors = shard.items().stream().flatMap(item -> item.outputs().stream()).toList();
+    out.write(ByteBuffer.wrap(SafetensorsHeader.encode(Map.of("format", "pt"), tensors)));
+  }
+
+  @Override
+  public void write(InternalRow row) {
+    throw new UnsupportedOperationException("Cannot write row by row: a shard is written by writeAll");
+  }
+
+  @Override
+  public WriterCommitMessage commit() throws IOException {
+    if (refusal != null) {
+      abort();
+      return new ShardMessage.Refused(shard.index(), refusal);
+    }
+
+    String sha256 = out.finish();
+    if (!path.equals(finalPath)) {
+      AtomicFile.rename(storage.fs(), path, finalPath);
+    }
+
+    ShardRecord record =
+        new ShardRecord(shard.index(), shard.file(), out.length(), sha256, target.fingerprint(), layers);
+    staging.write(record);
+    return new ShardMessage.Finished(record);
+  }
+
+  @Override
+  public void abort() throws IOException {
+    out.close();
+    storage.fs().delete(path, false);
+  }
+
+  @Override
+  public void close() {
+    try {
+      copier.close();
+      out.close();
+    } catch (IOException e) {
+      throw new UncheckedIOException("Cannot close " + path, e);
+    }
+  }
+}

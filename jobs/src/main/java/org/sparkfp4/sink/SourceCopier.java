@@ -1,0 +1,71 @@
+package org.sparkfp4.sink;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.Map;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FSDataInputStream;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.sparkfp4.checkpoint.LocatedTensor;
+import org.sparkfp4.plan.SourceFile;
+
+/** Carries tensors over from the source byte for byte. Keeps the file that it read last open. */
+final class SourceCopier implements Closeable {
+  private final Path input;
+  private final Map<String, SourceFile> sources;
+  private final Configuration conf;
+  private final byte[] piece = new byte[1 << 20];
+  private String openName;
+  private FSDataInputStream open;
+
+  SourceCopier(WriteTarget target, Configuration conf) {
+    this.input = new Path(target.input());
+    this.sources = target.sources().stream().collect(Collectors.toMap(SourceFile::name, Function.identity()));
+    this.conf = conf;
+  }
+
+  void copy(LocatedTensor tensor, ShardOutput out) throws IOException {
+    FSDataInputStream in = open(tensor.file());
+    for (long done = 0; done < tensor.length(); ) {
+      int n = (int) Math.min(piece.length, tensor.length() - done);
+      in.readFully(tensor.offset() + done, piece, 0, n);
+      out.write(ByteBuffer.wrap(piece, 0, n));
+      done += n;
+    }
+  }
+
+  private FSDataInputStream open(String file) throws IOException {
+    if (file.equals(openName)) {
+      return open;
+    }
+
+    close();
+    Path path = new Path(input, file);
+    FileSystem fs = Storage.of(path, conf, "auto").fs();
+    FileStatus status = fs.getFileStatus(path);
+    SourceFile planned = sources.get(file);
+    if (status.getLen() != planned.length() || status.getModificationTime() != planned.modified()) {
+      throw new IOException(
+          "Cannot copy from " + path + ": the file changed since the plan was made (" + planned.length()
+              + " bytes then, " + status.getLen() + " now); restore it, or start again with --overwrite");
+    }
+
+    open = fs.open(path);
+    openName = file;
+    return open;
+  }
+
+  @Override
+  public void close() throws IOException {
+    if (open != null) {
+      open.close();
+      open = null;
+      openName = null;
+    }
+  }
+}

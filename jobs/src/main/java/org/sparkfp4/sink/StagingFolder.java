@@ -1,0 +1,117 @@
+package org.sparkfp4.sink;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.IOException;
+import java.io.InputStream;
+import java.util.Map;
+import java.util.TreeMap;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The folder {@code _sparkfp4} inside an output: what a run needs in order to be resumed. It is gone from a finished
+ * checkpoint.
+ *
+ * <pre>
+ * _sparkfp4/lock              who writes here
+ * _sparkfp4/plan.json         the plan
+ * _sparkfp4/amax.json         amax of the units that are cut by rows
+ * _sparkfp4/shards/00003.json a finished shard's record
+ * _sparkfp4/attempts/         shards that are being written
+ * </pre>
+ */
+public final class StagingFolder {
+  public static final String NAME = "_sparkfp4";
+
+  private static final Logger LOG = LoggerFactory.getLogger(StagingFolder.class);
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  private final FileSystem fs;
+  private final Path root;
+
+  public StagingFolder(FileSystem fs, Path output) {
+    this.fs = fs;
+    this.root = new Path(output, NAME);
+  }
+
+  public Path root() {
+    return root;
+  }
+
+  public Path lock() {
+    return new Path(root, "lock");
+  }
+
+  public Path plan() {
+    return new Path(root, "plan.json");
+  }
+
+  public Path amax() {
+    return new Path(root, "amax.json");
+  }
+
+  private Path records() {
+    return new Path(root, "shards");
+  }
+
+  private Path attempts() {
+    return new Path(root, "attempts");
+  }
+
+  /**
+   * Where an attempt at a shard is written. The run's own id is part of the name: an attempt of an earlier run that is
+   * still alive on a lost executor must not write into the same file.
+   */
+  Path attempt(String run, int shard, long task) {
+    return new Path(attempts(), String.format("%05d-%s-%d", shard, run, task));
+  }
+
+  /** Removes what earlier runs began and did not finish. */
+  public void sweepAttempts() throws IOException {
+    fs.delete(attempts(), true);
+  }
+
+  /** Removes the plan and the records of earlier runs; the lock stays. */
+  void clearRun() throws IOException {
+    fs.delete(records(), true);
+    fs.delete(amax(), false);
+    fs.delete(plan(), false);
+  }
+
+  /** Removes the folder with all that is in it. */
+  public void remove() throws IOException {
+    fs.delete(root, true);
+  }
+
+  /** Leaves a shard's record; the shard itself must stand under its final name. */
+  void write(ShardRecord record) throws IOException {
+    AtomicFile.write(fs, new Path(records(), String.format("%05d.json", record.shard())), JSON.writeValueAsBytes(record));
+  }
+
+  /** The records that finished tasks left, by shard; a record that a crash cut short is not one. */
+  public Map<Integer, ShardRecord> finished() throws IOException {
+    Map<Integer, ShardRecord> finished = new TreeMap<>();
+    if (!fs.exists(records())) {
+      return finished;
+    }
+
+    for (FileStatus file : fs.listStatus(records(), path -> path.getName().matches("\\d{5,}\\.json"))) {
+      try (InputStream in = fs.open(file.getPath())) {
+        ShardRecord record = JSON.readValue(in.readAllBytes(), ShardRecord.class);
+        finished.put(record.shard(), record);
+      } catch (JsonProcessingException e) {
+        LOG.warn("Ignoring {}: it is no shard record; the shard is written again", file.getPath());
+      }
+    }
+
+    return finished;
+  }
+
+  public void writeAmax(Map<Integer, Float> amax) throws IOException {
+    AtomicFile.write(fs, amax(), JSON.writeValueAsBytes(amax));
+  }
+}

@@ -1,0 +1,50 @@
+package org.sparkfp4.sink;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.StreamCapabilities;
+
+/** A shard on any Hadoop file system, through its output stream. */
+final class StreamShardOutput implements ShardOutput {
+  private final FSDataOutputStream stream;
+  private final Sha256 digest = new Sha256();
+  private final byte[] piece = new byte[1 << 20];
+  private long length;
+
+  StreamShardOutput(FSDataOutputStream stream) {
+    this.stream = stream;
+  }
+
+  @Override
+  public void write(ByteBuffer bytes) throws IOException {
+    ByteBuffer rest = bytes.duplicate();
+    while (rest.hasRemaining()) {
+      int n = Math.min(piece.length, rest.remaining());
+      rest.get(piece, 0, n);
+      digest.update(ByteBuffer.wrap(piece, 0, n));
+      stream.write(piece, 0, n);
+      length += n;
+    }
+  }
+
+  @Override
+  public long length() {
+    return length;
+  }
+
+  @Override
+  public String finish() throws IOException {
+    if (stream.hasCapability(StreamCapabilities.HSYNC)) {
+      stream.hsync();
+    }
+
+    stream.close();
+    return digest.hex();
+  }
+
+  @Override
+  public void close() throws IOException {
+    stream.close();
+  }
+}

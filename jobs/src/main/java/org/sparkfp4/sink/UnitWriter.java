@@ -1,0 +1,129 @@
+package org.sparkfp4.sink;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.ArrayList;
+import java.util.List;
+import org.sparkfp4.formats.Nvfp4;
+import org.sparkfp4.formats.Nvfp4Recipe;
+import org.sparkfp4.formats.ElementType;
+import org.sparkfp4.plan.Member;
+import org.sparkfp4.plan.ShardItem;
+import org.sparkfp4.plan.Slab;
+import org.sparkfp4.plan.Unit;
+import org.sparkfp4.plan.UnitTensor;
+
+/** Writes the tensors that a unit becomes, in the plan's order. */
+final class UnitWriter {
+  /** The activations' global scale without statistics: 1 in every layout, as 2688 is the assumed amax. */
+  private static final float INPUT_SCALE = 1f;
+
+  private final ShardOutput out;
+  private final Nvfp4Recipe recipe;
+
+  UnitWriter(ShardOutput out, Nvfp4Recipe recipe) {
+    this.out = out;
+    this.recipe = recipe;
+  }
+
+  /** Takes the unit's slabs from {@code cursor}, writes its tensors, and says how exact each member is. */
+  List<LayerError> write(ShardItem.Quantized item, SlabCursor cursor) throws IOException {
+    Unit unit = item.unit();
+    List<Slab> slabs = cursor.begin(unit);
+    SlabCodes codes =
+        slabs.get(0).isWhole()
+            ? new WholeUnitCodes(unit, cursor.take(slabs.get(0)))
+            : new CutUnitCodes(unit, slabs, cursor);
+    float globalScale = recipe.globalScale(codes.amax(), ElementType.of(unit.dtype().name()));
+    for (UnitTensor tensor : item.tensors()) {
+      long before = out.length();
+      switch (tensor.part()) {
+        case PACKED -> codes.writePacked(tensor.member(), out);
+        case SCALES -> codes.writeScales(tensor.member(), out);
+        case GLOBAL_SCALE -> out.write(scalar(globalScale));
+        case INPUT_SCALE -> out.write(scalar(INPUT_SCALE));
+      }
+
+      long written = out.length() - before;
+      if (written != tensor.output().length()) {
+        throw new IllegalStateException(
+            "Cannot write " + tensor.output().name() + ": it has " + written + " bytes, planned were "
+                + tensor.output().length());
+      }
+    }
+
+    List<LayerError> errors = new ArrayList<>();
+    for (int m = 0; m < unit.members().size(); m++) {
+      Member member = unit.members().get(m);
+      errors.add(new LayerError(member.module(), codes.amax(), codes.sumSquares(m), codes.squaredError(m)));
+    }
+
+    return errors;
+  }
+
+  private static ByteBuffer scalar(float value) {
+    return ByteBuffer.allocate(Float.BYTES).order(ByteOrder.LITTLE_ENDIAN).putFloat(0, value);
+  }
+
+  /** The codes of a unit, member by member, however its slabs were cut. */
+  interface SlabCodes {
+    float amax();
+
+    /** Writes a member's codes; members in order. */
+    void writePacked(int member, ShardOutput out) throws IOException;
+
+    /** Writes a member's block scales, after its codes. */
+    void writeScales(int member, ShardOutput out) throws IOException;
+
+    double sumSquares(int member);
+
+    double squaredError(int member);
+  }
+
+  /** A unit that came as one slab. */
+  private static final class WholeUnitCodes implements SlabCodes {
+    private final Unit unit;
+    private final EncodedSlab slab;
+
+    WholeUnitCodes(Unit unit, EncodedSlab slab) {
+      this.unit = unit;
+      this.slab = slab;
+    }
+
+    @Override
+    public float amax() {
+      return slab.amax();
+    }
+
+    @Override
+    public void writePacked(int member, ShardOutput out) throws IOException {
+      out.write(part(slab.packed(), member, unit.cols() / 2));
+    }
+
+    @Override
+    public void writeScales(int member, ShardOutput out) throws IOException {
+      out.write(part(slab.scales(), member, unit.cols() / Nvfp4.BLOCK));
+    }
+
+    private ByteBuffer part(ByteBuffer all, int member, long bytesPerRow) {
+      long from = 0;
+      for (int m = 0; m < member; m++) {
+        from += unit.members().get(m).weight().rows() * bytesPerRow;
+      }
+
+      long length = unit.members().get(member).weight().rows() * bytesPerRow;
+      return all.slice(all.position() + Math.toIntExact(from), Math.toIntExact(length));
+    }
+
+    @Override
+    public double sumSquares(int member) {
+      return slab.sumSquares()[member];
+    }
+
+    @Override
+    public double squaredError(int member) {
+      return slab.squaredError()[member];
+    }
+  }
+}

@@ -1,0 +1,28 @@
+package org.sparkfp4.sink;
+
+import java.io.Serializable;
+import java.util.List;
+import org.sparkfp4.plan.SourceFile;
+
+/**
+ * What every task of a write must know, whatever its shard.
+ *
+ * @param input the source checkpoint's folder
+ * @param sources its files, as planned
+ * @param slabBytes source bytes above which a unit comes in several slabs
+ * @param layout name of the layout
+ * @param fingerprint the plan's
+ * @param output the output's folder
+ * @param commit how shards get their names: auto, rename or direct
+ * @param run the run's own id
+ */
+record WriteTarget(
+    String input,
+    List<SourceFile> sources,
+    long slabBytes,
+    String layout,
+    String fingerprint,
+    String output,
+    String commit,
+    String run)
+    implements Serializable {}
