@@ -3,12 +3,15 @@ package org.sparkfp4.formats;
 import java.util.Arrays;
 
 /**
- * The sum of w^2 and of (w - dequantized w)^2 over one segment: the consecutive rows of one tensor that one call encodes.
+ * The sum of w^2 and of (w - dequantized w)^2 over one segment: consecutive rows of one tensor, encoded by one call or
+ * by several in order.
  *
- * <p>The order of the additions is part of the definition, so that every kernel gives the same bits. Within a block of 16
- * elements all is binary32, one rounding an operation: the squares are summed by a fixed tree, element i with i + 8, then
- * i + 4, i + 2 and i + 1. The sums of the blocks are added, in double, to 16 lanes: lane = (row-major index of the block
- * in the segment) mod 16. At the end the same tree sums the lanes.
+ * <p>The order of the additions is part of the definition, so that every kernel gives the same bits. Within a block of
+ * 16 elements all is binary32, one rounding an operation: the squares are summed by a fixed tree, element i with i + 8,
+ * then i + 4, i + 2 and i + 1. The sums of the blocks are added, in double, to 16 lanes: lane = (row-major index of the
+ * block in the segment) mod 16. At the end the same tree sums the lanes.
+ *
+ * <p>Not thread-safe: one instance a segment.
  */
 public final class ErrorSums {
   private static final int LANES = 16;
