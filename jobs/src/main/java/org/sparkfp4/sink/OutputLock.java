@@ -31,6 +31,7 @@ public final class OutputLock implements AutoCloseable {
   static final Duration RENEWAL = Duration.ofSeconds(10);
   static final Duration EXPIRY = Duration.ofSeconds(60);
 
+  private static final Duration SETTLING = Duration.ofMillis(300);
   private static final Logger LOG = LoggerFactory.getLogger(OutputLock.class);
   private static final ObjectMapper JSON = new ObjectMapper();
 
@@ -103,7 +104,12 @@ public final class OutputLock implements AutoCloseable {
     Lease mine = Lease.mine();
     for (int attempt = 0; attempt < 3; attempt++) {
       if (create(fs, file, mine)) {
-        return new OutputLock(fs, file, mine);
+        OutputLock lock = new OutputLock(fs, file, mine);
+        if (attempt > 0) {
+          lock.settle();
+        }
+
+        return lock;
       }
 
       Lease held = read(fs, file);
@@ -172,14 +178,31 @@ public final class OutputLock implements AutoCloseable {
       if (fs.rename(file, aside)) {
         Lease taken = read(fs, aside);
         if (taken != null && dead != null && !taken.owner.equals(dead.owner)) {
-          // between our reading and our renaming another run had taken over: give it back
-          fs.rename(aside, file);
-        } else {
-          fs.delete(aside, false);
+          // between our reading and our renaming another run had taken over: give it back, unless yet another is there
+          if (!fs.exists(file)) {
+            fs.rename(aside, file);
+          }
         }
+
+        fs.delete(aside, false);
       }
     } catch (FileNotFoundException e) {
       LOG.debug("The dead lease {} was taken away by another run", file);
+    }
+  }
+
+  /** After a takeover: lets rivals that found the same dead lease finish, and sees whether the lock is still ours. */
+  private void settle() throws IOException {
+    try {
+      Thread.sleep(SETTLING.toMillis());
+      requireHeld();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      close();
+      throw new IOException("Cannot lock " + file + ": interrupted", e);
+    } catch (OutputLockedException e) {
+      close();
+      throw e;
     }
   }
 

@@ -3,8 +3,8 @@ package org.sparkfp4.sink;
 import java.io.IOException;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
-import org.apache.hadoop.fs.LocalFileSystem;
 import org.apache.hadoop.fs.Path;
+import org.sparkfp4.safetensors.RawFileSystem;
 
 /** Where an output is kept, and how a file gets its final name there. */
 public record Storage(FileSystem fs, boolean atomicRename) {
@@ -13,9 +13,7 @@ public record Storage(FileSystem fs, boolean atomicRename) {
    * shards are written under their final names there; {@code spark.fp4.commit=rename|direct} overrides the choice.
    */
   public static Storage of(Path path, Configuration conf, String commit) throws IOException {
-    FileSystem fs = path.getFileSystem(conf);
-    // The checksummed local file system would leave a .crc file beside every shard.
-    FileSystem raw = fs instanceof LocalFileSystem local ? local.getRawFileSystem() : fs;
+    FileSystem fs = RawFileSystem.of(path, conf);
     boolean rename =
         switch (commit) {
           case "auto" -> !fs.getScheme().matches("s3a?|s3n|gs|oss|cosn|wasbs?|o3fs|swift");
@@ -25,7 +23,7 @@ public record Storage(FileSystem fs, boolean atomicRename) {
               throw new IllegalArgumentException(
                   "Invalid spark.fp4.commit: " + commit + "; it is auto, rename or direct");
         };
-    return new Storage(raw, rename);
+    return new Storage(fs, rename);
   }
 
   /** The file's path on this machine's own file system, or null when the storage is another. */
