@@ -13,6 +13,14 @@ leave_out() {
   exit 0
 }
 
+# Shows what a command printed only if it fails.
+quietly() {
+  "$@" >target/cmake/output.log 2>&1 || {
+    cat target/cmake/output.log >&2
+    exit 1
+  }
+}
+
 case $mode in
   AUTO | ON) ;;
   OFF) leave_out ;;
@@ -43,11 +51,8 @@ stamp="$version $JAVA_HOME ${CXX:-c++}"
 if [ ! -f target/cmake/build.ninja ] || [ "$(cat target/cmake/stamp 2>/dev/null)" != "$stamp" ]; then
   rm -rf target/cmake
   mkdir -p target/cmake
-  cmake -S . -B target/cmake -G Ninja -DCMAKE_BUILD_TYPE=Release -DSPARKFP4_VERSION="$version" >target/cmake/configure.log 2>&1 || {
-    cat target/cmake/configure.log >&2
-    exit 1
-  }
+  quietly cmake -S . -B target/cmake -G Ninja -DCMAKE_BUILD_TYPE=Release -DSPARKFP4_VERSION="$version"
   echo "$stamp" >target/cmake/stamp
 fi
-cmake --build target/cmake -- --quiet
-cmake --install target/cmake --prefix target/native-resources --strip >/dev/null
+quietly cmake --build target/cmake
+quietly cmake --install target/cmake --prefix target/native-resources --strip

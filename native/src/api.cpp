@@ -38,7 +38,7 @@ uint32_t infinity(sparkfp4_dtype dtype) {
   return dtype == SPARKFP4_BF16 ? Bf16::kInfinity : dtype == SPARKFP4_F16 ? F16::kInfinity : F32::kInfinity;
 }
 
-float widen(sparkfp4_dtype dtype, uint32_t bits) {
+float element_value(sparkfp4_dtype dtype, uint32_t bits) {
   switch (dtype) {
     case SPARKFP4_BF16:
       return widen<Bf16>(static_cast<uint16_t>(bits));
@@ -64,7 +64,7 @@ sparkfp4_status find_non_finite(sparkfp4_dtype dtype, int64_t segment, const voi
 
   position->segment = segment;
   position->index = index;
-  position->value = widen(dtype, element_bits(dtype, data, index));
+  position->value = element_value(dtype, element_bits(dtype, data, index));
   return SPARKFP4_NON_FINITE;
 }
 
@@ -82,10 +82,10 @@ bool valid(sparkfp4_dtype dtype, const sparkfp4_segment *segments, int64_t segme
   return true;
 }
 
-// The sizes in bytes must fit, so that no index can overflow.
-bool valid_shape(const sparkfp4_segment *segments, int64_t segment_count, int64_t cols) {
+// All elements; -1 where cols is no multiple of a block or the bytes would not fit, so that no index can overflow.
+int64_t total_elements(const sparkfp4_segment *segments, int64_t segment_count, int64_t cols) {
   if (cols < 0 || cols % kBlock != 0) {
-    return false;
+    return -1;
   }
 
   int64_t elements = 0;
@@ -93,11 +93,11 @@ bool valid_shape(const sparkfp4_segment *segments, int64_t segment_count, int64_
     int64_t segment_elements;
     if (__builtin_mul_overflow(segments[i].count, cols, &segment_elements) ||
         __builtin_add_overflow(elements, segment_elements, &elements)) {
-      return false;
+      return -1;
     }
   }
 
-  return elements <= INT64_MAX / 4;
+  return elements <= INT64_MAX / 4 ? elements : -1;
 }
 
 }  // namespace
@@ -141,7 +141,7 @@ sparkfp4_status sparkfp4_amax(sparkfp4_tier tier, sparkfp4_dtype dtype, const sp
     largest = magnitude > largest ? magnitude : largest;
   }
 
-  *amax = widen(dtype, largest);
+  *amax = element_value(dtype, largest);
   return SPARKFP4_OK;
 }
 
@@ -149,10 +149,13 @@ sparkfp4_status sparkfp4_encode(sparkfp4_tier tier, sparkfp4_recipe recipe, spar
                                 const sparkfp4_segment *segments, int64_t segment_count, int64_t cols,
                                 float global_scale, void *packed, void *scales, sparkfp4_error_sums *sums,
                                 sparkfp4_position *non_finite) {
-  if (!valid(dtype, segments, segment_count) || !valid_shape(segments, segment_count, cols) ||
-      recipe < SPARKFP4_MODELOPT || recipe > SPARKFP4_COMPRESSED_TENSORS ||
-      !(global_scale > 0 && global_scale <= __FLT_MAX__) || packed == nullptr || scales == nullptr ||
-      non_finite == nullptr) {
+  if (!valid(dtype, segments, segment_count) || recipe < SPARKFP4_MODELOPT || recipe > SPARKFP4_COMPRESSED_TENSORS ||
+      !(global_scale > 0 && global_scale <= __FLT_MAX__) || non_finite == nullptr) {
+    return SPARKFP4_INVALID;
+  }
+
+  int64_t elements = total_elements(segments, segment_count, cols);
+  if (elements < 0 || (elements > 0 && (packed == nullptr || scales == nullptr))) {
     return SPARKFP4_INVALID;
   }
 

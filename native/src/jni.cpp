@@ -54,10 +54,6 @@ JNIEXPORT jstring JNICALL Java_org_sparkfp4_kernels_NativeBinding_version(JNIEnv
   return env->NewStringUTF(sparkfp4_version());
 }
 
-JNIEXPORT jint JNICALL Java_org_sparkfp4_kernels_NativeBinding_bestTier(JNIEnv *, jclass) {
-  return sparkfp4_best_tier();
-}
-
 JNIEXPORT jboolean JNICALL Java_org_sparkfp4_kernels_NativeBinding_hasTier(JNIEnv *, jclass, jint tier) {
   return sparkfp4_has_tier(static_cast<sparkfp4_tier>(tier)) ? JNI_TRUE : JNI_FALSE;
 }
