@@ -1,0 +1,140 @@
+// The formats' arithmetic on single values: binary32, one rounding an operation.
+//
+// Every function is static: the tiers are compiled for different instruction sets, and a shared definition would leave
+// the choice of instructions to the linker.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "kernel.h"
+
+namespace sparkfp4 {
+
+struct Bf16 {
+  using Bits = uint16_t;
+  static constexpr Bits kMagnitude = 0x7fff;
+  static constexpr Bits kInfinity = 0x7f80;
+};
+
+struct F16 {
+  using Bits = uint16_t;
+  static constexpr Bits kMagnitude = 0x7fff;
+  static constexpr Bits kInfinity = 0x7c00;
+};
+
+struct F32 {
+  using Bits = uint32_t;
+  static constexpr Bits kMagnitude = 0x7fffffff;
+  static constexpr Bits kInfinity = 0x7f800000;
+};
+
+template <typename To, typename From>
+static inline To bits_as(From from) {
+  static_assert(sizeof(To) == sizeof(From));
+  To to;
+  std::memcpy(&to, &from, sizeof to);
+  return to;
+}
+
+template <typename Type>
+static inline typename Type::Bits load_bits(const unsigned char *source, int64_t index) {
+  typename Type::Bits bits;
+  std::memcpy(&bits, source + index * sizeof bits, sizeof bits);
+  return bits;
+}
+
+// Exact.
+template <typename Type>
+static inline float widen(typename Type::Bits bits) {
+  if constexpr (sizeof bits == 4) {
+    return bits_as<float>(bits);
+  } else if constexpr (Type::kInfinity == Bf16::kInfinity) {
+    return bits_as<float>(static_cast<uint32_t>(bits) << 16);
+  } else {
+    // As binary32 bits the exponent is 112 too small; the product mends that, for subnormals too.
+    uint32_t magnitude = static_cast<uint32_t>(bits & Type::kMagnitude) << 13;
+    float scaled = bits_as<float>(magnitude) * 0x1p112f;
+    bool finite = (bits & Type::kMagnitude) < Type::kInfinity;
+    uint32_t wide = finite ? bits_as<uint32_t>(scaled) : (magnitude | 0x7f800000);
+    return bits_as<float>(wide | static_cast<uint32_t>(bits & 0x8000) << 16);
+  }
+}
+
+// To bfloat16, nearest even; x is finite.
+static inline float round_to_bf16(float x) {
+  uint32_t bits = bits_as<uint32_t>(x);
+  return bits_as<float>((bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000);
+}
+
+// 0 <= x <= 448 to E4M3, nearest even, as the value that the byte stands for.
+static inline float round_to_e4m3(float x) {
+  if (x < 0x1p-6f) {
+    // The spacing of floats at 2^14 is 2^-9, that of E4M3's subnormals.
+    return (x + 0x1.8p14f) - 0x1.8p14f;
+  }
+
+  uint32_t bits = bits_as<uint32_t>(x);
+  return bits_as<float>((bits + 0x7ffff + (bits >> 20 & 1)) & 0xfff00000);
+}
+
+// The byte of a value that E4M3 has.
+static inline unsigned char e4m3_byte(float value) {
+  if (value < 0x1p-6f) {
+    return static_cast<unsigned char>(value * 0x1p9f);
+  }
+
+  return static_cast<unsigned char>((bits_as<uint32_t>(value) >> 20) - (120 << 3));
+}
+
+// A block's scale as E4M3 has it, from the block's amax and the global scale as stored.
+template <sparkfp4_recipe kRecipe, typename Type>
+static inline float block_scale(float amax, float global_scale) {
+  if (kRecipe == SPARKFP4_MODELOPT) {
+    float ratio = amax / (6.0f * global_scale);
+    if (ratio == 0) {
+      return 1.0f;
+    }
+
+    return round_to_e4m3(ratio < 0x1p-9f ? 0x1p-9f : ratio > 448.0f ? 448.0f : ratio);
+  }
+
+  float sixth = amax / 6.0f;
+  if (sizeof(typename Type::Bits) == 2 && Type::kInfinity == Bf16::kInfinity) {
+    sixth = round_to_bf16(sixth);
+  }
+
+  float ratio = global_scale * sixth;
+  float scale = round_to_e4m3(ratio > 448.0f ? 448.0f : ratio);
+  return scale == 0 ? 0.125f : scale;
+}
+
+// The d of w = e2m1(code) * d.
+template <sparkfp4_recipe kRecipe>
+static inline float dequant_factor(float scale, float global_scale) {
+  return kRecipe == SPARKFP4_MODELOPT ? scale * global_scale : scale / global_scale;
+}
+
+// Index of the E2M1 magnitude next to x >= 0, ties to the even one.
+static inline uint32_t e2m1_index(float x) {
+  return (x > 0.25f) + (x >= 0.75f) + (x > 1.25f) + (x >= 1.75f) + (x > 2.5f) + (x >= 3.5f) + (x > 5.0f);
+}
+
+static inline float e2m1_magnitude(uint32_t index) {
+  static constexpr float kMagnitudes[8] = {0.0f, 0.5f, 1.0f, 1.5f, 2.0f, 3.0f, 4.0f, 6.0f};
+  return kMagnitudes[index];
+}
+
+// Sums 16 values by the fixed tree: i with i + 8, then i + 4, i + 2, i + 1.
+template <typename Real>
+static inline Real sum_tree(Real *terms) {
+  for (int half = 8; half > 0; half /= 2) {
+    for (int i = 0; i < half; i++) {
+      terms[i] += terms[i + half];
+    }
+  }
+
+  return terms[0];
+}
+
+}  // namespace sparkfp4
