@@ -1,0 +1,205 @@
+package org.sparkfp4.formats;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.FloatBuffer;
+
+/**
+ * NVFP4: E2M1 codes, an E4M3 scale for every 16 consecutive elements of a row, and one binary32 global scale.
+ *
+ * <p>A tensor [rows, cols] becomes packed [rows, cols / 2] (byte j of a row holds element 2j in its low half and 2j + 1
+ * in its high half) and scales [rows, cols / 16], both row-major without padding. {@code cols} must be a multiple of 16.
+ *
+ * <p>Buffers are used from their position on; neither position, limit nor byte order of a caller's buffer changes.
+ */
+public final class Nvfp4 {
+  /** Elements that share a scale. */
+  public static final int BLOCK = 16;
+
+  private static final int PACKED_BLOCK = BLOCK / 2;
+  private static final int INFINITY_MAGNITUDE = Minifloat.magnitude(Float.POSITIVE_INFINITY);
+
+  /** Below this amax / 2688 would be subnormal, which GPUs flush to zero. */
+  private static final float SMALLEST_AMAX = Nvfp4Recipe.RANGE * Float.MIN_NORMAL;
+
+  private Nvfp4() {}
+
+  /**
+   * Whether a tensor of this amax is written as zeros: every code 0, every block scale {@link Nvfp4Recipe#zeroScale}.
+   * So are tensors below 2688 * 2^-126, whose global scale runtimes could not use.
+   *
+   * @throws IllegalArgumentException if {@code amax} is negative or not finite
+   */
+  public static boolean isZero(float amax) {
+    if (!(amax >= 0 && amax <= Float.MAX_VALUE)) {
+      throw new IllegalArgumentException("Invalid amax: " + amax + ", must be finite and not negative");
+    }
+
+    return amax < SMALLEST_AMAX;
+  }
+
+  /**
+   * The largest |w|; 0 where there are no elements.
+   *
+   * @param data the elements, little-endian, from position to limit
+   * @throws NonFiniteException naming the first NaN or infinite element; the segment is 0
+   */
+  public static float amax(ElementType type, ByteBuffer data) {
+    if (data.remaining() % type.bytes() != 0) {
+      throw new IllegalArgumentException(
+          "Invalid data: " + data.remaining() + " bytes are no whole number of " + type + " elements");
+    }
+
+    ByteBuffer source = data.slice().order(ByteOrder.LITTLE_ENDIAN);
+    int elements = source.limit() / type.bytes();
+    int whole = elements - elements % BLOCK;
+    float[] w = new float[BLOCK];
+    int largest = 0;
+    for (int i = 0; i < whole; i += BLOCK) {
+      type.load(source, i * type.bytes(), w);
+      largest = Math.max(largest, finiteMagnitude(w, i));
+    }
+
+    float[] rest = new float[elements - whole];
+    type.load(source, whole * type.bytes(), rest);
+    return Float.intBitsToFloat(Math.max(largest, finiteMagnitude(rest, whole)));
+  }
+
+  /**
+   * Encodes a tensor, or some rows of it. Not for zero tensors ({@link #isZero}): {@link #encodeZero}.
+   *
+   * @param data the elements [rows, cols], little-endian, from position to limit
+   * @param globalScale as {@link Nvfp4Recipe#globalScale} gives it
+   * @param packed takes rows * cols / 2 bytes
+   * @param scales takes rows * cols / 16 bytes
+   * @param sums where these rows' errors are added, or null to skip that work
+   * @throws NonFiniteException naming the first NaN or infinite element; the segment is 0
+   * @throws IllegalArgumentException if cols is no multiple of 16, a buffer does not fit, or globalScale is not positive
+   *     and finite
+   */
+  public static void encode(Nvfp4Recipe recipe, ElementType type, ByteBuffer data, long rows, long cols,
+      float globalScale, ByteBuffer packed, ByteBuffer scales, ErrorSums sums) {
+    int blocks = blocks(rows, cols, packed, scales);
+    checkGlobalScale(globalScale);
+    if (data.remaining() != rows * cols * type.bytes()) {
+      throw new IllegalArgumentException(
+          "Invalid data: " + data.remaining() + " bytes, [" + rows + ", " + cols + "] of " + type + " has "
+              + rows * cols * type.bytes());
+    }
+
+    ByteBuffer source = data.slice().order(ByteOrder.LITTLE_ENDIAN);
+    ByteBuffer codesOut = packed.slice().order(ByteOrder.LITTLE_ENDIAN);
+    ByteBuffer scalesOut = scales.slice();
+    float[] w = new float[BLOCK];
+    // Rows are whole blocks and nothing is padded, so the blocks of the tensor follow each other in all three buffers.
+    for (int block = 0; block < blocks; block++) {
+      type.load(source, block * BLOCK * type.bytes(), w);
+      float blockAmax = Float.intBitsToFloat(finiteMagnitude(w, (long) block * BLOCK));
+      int scale = recipe.blockScale(blockAmax, globalScale, type);
+      float d = recipe.dequantFactor(scale, globalScale);
+      long codes = encodeBlock(w, d);
+      codesOut.putLong(block * PACKED_BLOCK, codes);
+      scalesOut.put(block, (byte) scale);
+      if (sums != null) {
+        sums.addBlock(w, codes, d);
+      }
+    }
+  }
+
+  /** Writes a zero tensor: codes 0, scales {@link Nvfp4Recipe#zeroScale}. Its error sums are zero: nothing to add. */
+  public static void encodeZero(Nvfp4Recipe recipe, long rows, long cols, ByteBuffer packed, ByteBuffer scales) {
+    int blocks = blocks(rows, cols, packed, scales);
+    ByteBuffer codesOut = packed.slice();
+    ByteBuffer scalesOut = scales.slice();
+    for (int block = 0; block < blocks; block++) {
+      codesOut.putLong(block * PACKED_BLOCK, 0);
+      scalesOut.put(block, (byte) recipe.zeroScale());
+    }
+  }
+
+  /**
+   * Decodes to e2m1(code) * d.
+   *
+   * @param packed [rows, cols / 2]
+   * @param scales [rows, cols / 16]
+   * @param globalScale as stored
+   * @param out takes rows * cols floats
+   * @throws IllegalArgumentException if cols is no multiple of 16, a buffer is too small, or globalScale is not positive
+   *     and finite
+   */
+  public static void decode(Nvfp4Recipe recipe, ByteBuffer packed, ByteBuffer scales, long rows, long cols,
+      float globalScale, FloatBuffer out) {
+    int blocks = blocks(rows, cols, packed, scales);
+    checkGlobalScale(globalScale);
+    checkRoom("out", out.remaining(), rows * cols);
+    ByteBuffer codesIn = packed.slice().order(ByteOrder.LITTLE_ENDIAN);
+    ByteBuffer scalesIn = scales.slice();
+    FloatBuffer target = out.slice();
+    for (int block = 0; block < blocks; block++) {
+      float d = recipe.dequantFactor(scalesIn.get(block), globalScale);
+      long codes = codesIn.getLong(block * PACKED_BLOCK);
+      for (int i = 0; i < BLOCK; i++) {
+        target.put(block * BLOCK + i, E2M1.decode((int) (codes >>> 4 * i)) * d);
+      }
+    }
+  }
+
+  /** The 16 codes, the first in the lowest 4 bits, which little-endian is the packing's order. */
+  private static long encodeBlock(float[] w, float d) {
+    long codes = 0;
+    for (int i = 0; i < BLOCK; i++) {
+      // A true division: the product with 1 / d rounds twice and gives other codes now and then.
+      codes |= (long) E2M1.encode(w[i] / d) << 4 * i;
+    }
+
+    return codes;
+  }
+
+  /** The largest magnitude as a float's bits. */
+  private static int finiteMagnitude(float[] w, long firstIndex) {
+    int largest = 0;
+    for (float x : w) {
+      largest = Math.max(largest, Minifloat.magnitude(x));
+    }
+
+    if (largest >= INFINITY_MAGNITUDE) {
+      throw nonFinite(w, firstIndex);
+    }
+
+    return largest;
+  }
+
+  private static NonFiniteException nonFinite(float[] w, long firstIndex) {
+    int i = 0;
+    while (Float.isFinite(w[i])) {
+      i++;
+    }
+
+    return new NonFiniteException(0, firstIndex + i, w[i]);
+  }
+
+  private static int blocks(long rows, long cols, ByteBuffer packed, ByteBuffer scales) {
+    if (rows < 0 || cols < 0 || cols % BLOCK != 0) {
+      throw new IllegalArgumentException(
+          "Invalid shape: [" + rows + ", " + cols + "], columns must be a multiple of " + BLOCK);
+    }
+
+    long blocks = Math.multiplyExact(rows, cols) / BLOCK;
+    checkRoom("packed", packed.remaining(), blocks * PACKED_BLOCK);
+    checkRoom("scales", scales.remaining(), blocks);
+    return (int) blocks;
+  }
+
+  private static void checkRoom(String buffer, int remaining, long needed) {
+    if (remaining < needed) {
+      throw new IllegalArgumentException(
+          "Invalid buffer: " + buffer + " has room for " + remaining + " elements, needs " + needed);
+    }
+  }
+
+  private static void checkGlobalScale(float globalScale) {
+    if (!(globalScale > 0 && globalScale <= Float.MAX_VALUE)) {
+      throw new IllegalArgumentException("Invalid global scale: " + globalScale + ", must be positive and finite");
+    }
+  }
+}
