@@ -9,7 +9,9 @@ public final class E2M1 {
   public static final float MAX = 6f;
 
   private static final int MAX_MAGNITUDE = Float.floatToRawIntBits(MAX);
-  private static final float[] VALUES = {0f, 0.5f, 1f, 1.5f, 2f, 3f, 4f, 6f, -0f, -0.5f, -1f, -1.5f, -2f, -3f, -4f, -6f};
+  private static final float[] VALUES = {
+    0f, 0.5f, 1f, 1.5f, 2f, 3f, 4f, 6f, -0f, -0.5f, -1f, -1.5f, -2f, -3f, -4f, -6f
+  };
 
   private E2M1() {}
 

@@ -1,8 +1,8 @@
 package org.sparkfp4.formats;
 
 /**
- * FP8 E4M3FN (OCP 8-bit Floating Point 1.0): sign, 4 exponent bits of bias 7, 3 mantissa bits. Largest value 448 (0x7E),
- * smallest normal 2^-6 (0x08), smallest subnormal 2^-9 (0x01). There is no infinity; 0x7F and 0xFF are NaN.
+ * FP8 E4M3FN (OCP 8-bit Floating Point 1.0): sign, 4 exponent bits of bias 7, 3 mantissa bits. Largest value 448
+ * (0x7E), smallest normal 2^-6 (0x08), smallest subnormal 2^-9 (0x01). There is no infinity; 0x7F and 0xFF are NaN.
  */
 public final class E4M3 {
   /** The largest finite value. */

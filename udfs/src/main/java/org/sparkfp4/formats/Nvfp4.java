@@ -8,7 +8,8 @@ import java.nio.FloatBuffer;
  * NVFP4: E2M1 codes, an E4M3 scale for every 16 consecutive elements of a row, and one binary32 global scale.
  *
  * <p>A tensor [rows, cols] becomes packed [rows, cols / 2] (byte j of a row holds element 2j in its low half and 2j + 1
- * in its high half) and scales [rows, cols / 16], both row-major without padding. {@code cols} must be a multiple of 16.
+ * in its high half) and scales [rows, cols / 16], both row-major without padding. {@code cols} must be a multiple of
+ * 16.
  *
  * <p>Buffers are used from their position on; neither position, limit nor byte order of a caller's buffer changes.
  */
@@ -74,8 +75,8 @@ public final class Nvfp4 {
    * @param scales takes rows * cols / 16 bytes
    * @param sums where these rows' errors are added, or null to skip that work
    * @throws NonFiniteException naming the first NaN or infinite element; the segment is 0
-   * @throws IllegalArgumentException if cols is no multiple of 16, a buffer does not fit, or globalScale is not positive
-   *     and finite
+   * @throws IllegalArgumentException if cols is no multiple of 16, a buffer does not fit, or globalScale is not
+   *     positive and finite
    */
   public static void encode(Nvfp4Recipe recipe, ElementType type, ByteBuffer data, long rows, long cols,
       float globalScale, ByteBuffer packed, ByteBuffer scales, ErrorSums sums) {
@@ -124,8 +125,8 @@ public final class Nvfp4 {
    * @param scales [rows, cols / 16]
    * @param globalScale as stored
    * @param out takes rows * cols floats
-   * @throws IllegalArgumentException if cols is no multiple of 16, a buffer is too small, or globalScale is not positive
-   *     and finite
+   * @throws IllegalArgumentException if cols is no multiple of 16, a buffer is too small, or globalScale is not
+   *     positive and finite
    */
   public static void decode(Nvfp4Recipe recipe, ByteBuffer packed, ByteBuffer scales, long rows, long cols,
       float globalScale, FloatBuffer out) {
@@ -181,7 +182,8 @@ public final class Nvfp4 {
   private static int blocks(long rows, long cols, ByteBuffer packed, ByteBuffer scales) {
     if (rows < 0 || cols < 0 || cols % BLOCK != 0) {
       throw new IllegalArgumentException(
-          "Invalid shape: [" + rows + ", " + cols + "], columns must be a multiple of " + BLOCK);
+          "Invalid shape: [" + rows + ", " + cols + "], columns must be a multiple of " + BLOCK
+              + " and neither side negative");
     }
 
     long blocks = Math.multiplyExact(rows, cols) / BLOCK;

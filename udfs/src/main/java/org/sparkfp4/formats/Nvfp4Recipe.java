@@ -39,7 +39,8 @@ public enum Nvfp4Recipe {
 
   /**
    * compressed-tensors and llm-compressor. The global scale G, about 2688 / amax, divides to dequantize. From a BF16
-   * source each step of G, and a sixth of the block's amax, is rounded to bfloat16; F16 and F32 sources stay in binary32.
+   * source each step of G, and a sixth of the block's amax, is rounded to bfloat16; F16 and F32 sources stay in
+   * binary32.
    */
   COMPRESSED_TENSORS(0x20) {
     @Override

@@ -26,7 +26,8 @@ record Encoded(float globalScale, byte[] packed, byte[] scales, ErrorSums sums) 
 
   float[] decode(Nvfp4Recipe recipe, long rows, long cols) {
     float[] out = new float[(int) (rows * cols)];
-    Nvfp4.decode(recipe, ByteBuffer.wrap(packed), ByteBuffer.wrap(scales), rows, cols, globalScale, FloatBuffer.wrap(out));
+    FloatBuffer target = FloatBuffer.wrap(out);
+    Nvfp4.decode(recipe, ByteBuffer.wrap(packed), ByteBuffer.wrap(scales), rows, cols, globalScale, target);
     return out;
   }
 

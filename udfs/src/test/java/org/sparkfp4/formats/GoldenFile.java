@@ -10,6 +10,7 @@ import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 
 /** A small safetensors file among the test resources, held in memory: vectors from the reference producers. */
@@ -81,7 +82,8 @@ public final class GoldenFile {
       JsonNode offsets = node.get("data_offsets");
       int start = dataStart + offsets.get(0).intValue();
       int length = offsets.get(1).intValue() - offsets.get(0).intValue();
-      long[] shape = StreamSupport.stream(node.get("shape").spliterator(), false).mapToLong(JsonNode::longValue).toArray();
+      Stream<JsonNode> sides = StreamSupport.stream(node.get("shape").spliterator(), false);
+      long[] shape = sides.mapToLong(JsonNode::longValue).toArray();
       golden.tensors.put(entry.getKey(), new Tensor(node.get("dtype").textValue(), shape, file.slice(start, length)));
     }
 

@@ -71,7 +71,8 @@ class Nvfp4GoldenTest {
     Encoded modelopt = Encoded.of(Nvfp4Recipe.MODELOPT, ElementType.BF16, w, 4, 64);
 
     assertThat(Float.floatToRawIntBits(modelopt.globalScale())).isEqualTo(0x38be79e8);
-    assertThat(HexFormat.of().formatHex(modelopt.scales())).isEqualTo("7e7d7e7c" + "7e387e7b" + "0e7e7e7a" + "7e7e7e7a");
+    assertThat(HexFormat.of().formatHex(modelopt.scales()))
+        .isEqualTo("7e7d7e7c" + "7e387e7b" + "0e7e7e7a" + "7e7e7e7a");
     String packed = "7f6656452381a9ccedeeff776656452390badcedeeff676656451298cbddeeff"
         + "7f6766453402a9cb000000000000000081a9cbddeeff776666452391caddeeff"
         + "f0776655341290badcedfe7f6766553412a9cbdceefe7f6767563402b9dceeff"
