@@ -17,8 +17,9 @@ public interface Layout {
   Nvfp4Recipe recipe();
 
   /**
-   * The tensors that a unit becomes, in the order of their bytes: member by member, a member's block scales behind its
-   * codes. Places ({@code begin}, {@code end}) count from the unit's first byte.
+   * The tensors that a unit becomes, in the order of their bytes: the scalars of all members, since those need
+   * alignment, then member by member the codes and behind them the block scales. Places ({@code begin}, {@code end})
+   * count from the unit's first byte.
    */
   List<UnitTensor> tensors(Unit unit, PlanOptions options);
 

@@ -1,0 +1,78 @@
+package org.sparkfp4.checkpoint;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.OptionalLong;
+
+/** The config.json of a checkpoint. Models of several modalities nest what is asked for here under text_config. */
+public final class ModelConfig {
+  private static final String NESTED = "text_config";
+
+  private final JsonNode root;
+
+  /**
+   * @param root the file's content
+   * @throws IllegalArgumentException if it is no JSON object, or missing
+   */
+  public ModelConfig(JsonNode root) {
+    if (!root.isObject()) {
+      throw new IllegalArgumentException("Cannot plan without config.json: it names the model family and its sizes; "
+          + "give a folder that has one beside the weights");
+    }
+
+    this.root = root;
+  }
+
+  /** The value of a key, of text_config if it has one, and absent where there is none or null. */
+  OptionalLong number(String key) {
+    for (JsonNode level : List.of(root.path(NESTED), root)) {
+      JsonNode value = level.path(key);
+      if (value.isIntegralNumber()) {
+        return OptionalLong.of(value.longValue());
+      }
+    }
+
+    return OptionalLong.empty();
+  }
+
+  /**
+   * The value of a key that must be there.
+   *
+   * @throws IllegalArgumentException if it is not
+   */
+  long require(String key) {
+    return number(key)
+        .orElseThrow(() -> new IllegalArgumentException("Invalid config.json: it has no whole number " + key));
+  }
+
+  /** The outer model_type, then the nested one; those that are there. */
+  List<String> modelTypes() {
+    return texts("model_type");
+  }
+
+  /** The outer architectures, then the nested ones. */
+  List<String> architectures() {
+    return texts("architectures");
+  }
+
+  /** The quantization_config of the source, or a missing node when the source is not quantized. */
+  JsonNode quantization() {
+    JsonNode outer = root.path("quantization_config");
+    return outer.isObject() ? outer : root.path(NESTED).path("quantization_config");
+  }
+
+  private List<String> texts(String key) {
+    List<String> texts = new ArrayList<>();
+    for (JsonNode level : List.of(root, root.path(NESTED))) {
+      JsonNode value = level.path(key);
+      if (value.isTextual()) {
+        texts.add(value.textValue());
+      }
+
+      value.forEach(element -> texts.add(element.asText()));
+    }
+
+    return texts;
+  }
+}

@@ -1,0 +1,53 @@
+package org.sparkfp4.checkpoint;
+
+import com.fasterxml.jackson.annotation.JsonProperty;
+
+/** What a tensor of a checkpoint is for. */
+public enum Role {
+  /** Gate, up or down of an expert that a router chooses. */
+  @JsonProperty("routed_expert")
+  ROUTED_EXPERT("routed experts"),
+  /** Gate, up or down of an expert that every token passes. */
+  @JsonProperty("shared_expert")
+  SHARED_EXPERT("shared experts"),
+  /** Gate, up or down (or the two of BERT) of a layer without experts. */
+  @JsonProperty("dense_mlp")
+  DENSE_MLP("dense MLP"),
+  /** Query, key, value and output projections. */
+  @JsonProperty("attention")
+  ATTENTION("attention"),
+  /** The projections of multi-head latent attention that runtimes call as linear layers. */
+  @JsonProperty("latent_attention")
+  LATENT_ATTENTION("latent attention"),
+  /** A projection of latent attention that runtimes multiply into others when they load it, in high precision. */
+  @JsonProperty("absorbed")
+  ABSORBED("absorbed into latent attention by runtimes"),
+  /** What chooses experts, or weighs a shared one. */
+  @JsonProperty("router")
+  ROUTER("router"),
+  @JsonProperty("embedding")
+  EMBEDDING("embedding"),
+  @JsonProperty("lm_head")
+  LM_HEAD("output head"),
+  @JsonProperty("pooler")
+  POOLER("pooler"),
+  @JsonProperty("vision")
+  VISION("vision"),
+  /** Layers behind the last that predict further tokens. */
+  @JsonProperty("mtp")
+  MTP("multi-token prediction"),
+  /** What the family's table does not name. */
+  @JsonProperty("other")
+  OTHER("not named by the family");
+
+  private final String description;
+
+  Role(String description) {
+    this.description = description;
+  }
+
+  /** The role in the words of plans and reports. */
+  public String description() {
+    return description;
+  }
+}

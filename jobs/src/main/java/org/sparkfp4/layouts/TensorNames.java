@@ -1,0 +1,50 @@
+package org.sparkfp4.layouts;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.sparkfp4.formats.Nvfp4;
+import org.sparkfp4.plan.Member;
+import org.sparkfp4.plan.Unit;
+import org.sparkfp4.plan.UnitTensor;
+import org.sparkfp4.plan.UnitTensor.Part;
+import org.sparkfp4.safetensors.DType;
+import org.sparkfp4.safetensors.TensorInfo;
+
+/**
+ * What a layout calls the tensors of a layer, each name behind the module's.
+ *
+ * @param packed the codes, U8 {@code [rows, K/2]}
+ * @param scales the block scales, F8_E4M3 {@code [rows, K/16]}
+ * @param globalScale the global scale, F32
+ * @param inputScale the activations' global scale, F32
+ * @param scalarShape shape of the two scalars
+ */
+record TensorNames(String packed, String scales, String globalScale, String inputScale, List<Long> scalarShape) {
+  List<UnitTensor> of(Unit unit, boolean weightOnly) {
+    List<UnitTensor> tensors = new ArrayList<>();
+    long place = 0;
+    for (int m = 0; m < unit.members().size(); m++) {
+      place = add(tensors, unit, m, Part.GLOBAL_SCALE, globalScale, DType.F32, scalarShape, place);
+      if (!weightOnly) {
+        place = add(tensors, unit, m, Part.INPUT_SCALE, inputScale, DType.F32, scalarShape, place);
+      }
+    }
+
+    for (int m = 0; m < unit.members().size(); m++) {
+      long rows = unit.members().get(m).weight().rows();
+      place = add(tensors, unit, m, Part.PACKED, packed, DType.U8, List.of(rows, unit.cols() / 2), place);
+      place = add(
+          tensors, unit, m, Part.SCALES, scales, DType.F8_E4M3, List.of(rows, unit.cols() / Nvfp4.BLOCK), place);
+    }
+
+    return List.copyOf(tensors);
+  }
+
+  private static long add(
+      List<UnitTensor> tensors, Unit unit, int m, Part part, String name, DType dtype, List<Long> shape, long begin) {
+    Member member = unit.members().get(m);
+    long end = begin + dtype.bytes(shape.stream().reduce(1L, Math::multiplyExact));
+    tensors.add(new UnitTensor(m, part, new TensorInfo(member.module() + "." + name, dtype, shape, begin, end)));
+    return end;
+  }
+}

@@ -1,0 +1,74 @@
+package org.sparkfp4.plan;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.HexFormat;
+import java.util.Map;
+import java.util.TreeMap;
+import org.sparkfp4.checkpoint.LocatedTensor;
+
+/** Tells plans apart whose outputs may differ in a byte. */
+final class Fingerprint {
+  /** Goes up whenever the same source and options give other bytes than before. */
+  static final int BYTE_FORMAT = 1;
+
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  private Fingerprint() {}
+
+  /** SHA-256, in hex, over everything that the output's bytes depend on. */
+  static String of(PlanSource source, String family, PlanOptions options) {
+    ObjectNode all = JSON.createObjectNode();
+    all.put("byteFormat", BYTE_FORMAT);
+    all.set("options", JSON.valueToTree(options));
+    all.put("family", family);
+    all.put("config", hex(sha256().digest(bytes(source.config().toString()))));
+    ArrayNode files = all.putArray("files");
+    Map<String, MessageDigest> headers = headers(source);
+    for (SourceFile file : source.files()) {
+      ObjectNode entry = files.addObject();
+      entry.put("name", file.name()).put("length", file.length()).put("modified", file.modified());
+      MessageDigest header = headers.get(file.name());
+      entry.put("tensors", header == null ? "" : hex(header.digest()));
+    }
+
+    return hex(sha256().digest(bytes(all.toString())));
+  }
+
+  /** A digest of each file's list of tensors. */
+  private static Map<String, MessageDigest> headers(PlanSource source) {
+    Map<String, MessageDigest> headers = new TreeMap<>();
+    for (LocatedTensor tensor : source.tensors()) {
+      MessageDigest header = headers.computeIfAbsent(tensor.file(), file -> sha256());
+      header.update(bytes(JSON.createArrayNode()
+          .add(tensor.name())
+          .add(tensor.dtype().name())
+          .add(tensor.shape().toString())
+          .add(tensor.offset())
+          .add(tensor.length())
+          .toString()));
+    }
+
+    return headers;
+  }
+
+  private static byte[] bytes(String text) {
+    return text.getBytes(StandardCharsets.UTF_8);
+  }
+
+  private static String hex(byte[] digest) {
+    return HexFormat.of().formatHex(digest);
+  }
+
+  private static MessageDigest sha256() {
+    try {
+      return MessageDigest.getInstance("SHA-256");
+    } catch (NoSuchAlgorithmException e) {
+      throw new IllegalStateException("Cannot find SHA-256, which every JDK has", e);
+    }
+  }
+}

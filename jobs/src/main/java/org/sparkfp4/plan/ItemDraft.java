@@ -1,0 +1,55 @@
+package org.sparkfp4.plan;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.sparkfp4.checkpoint.LocatedTensor;
+import org.sparkfp4.safetensors.TensorInfo;
+
+/**
+ * A copied tensor or a unit before its place in a shard is known.
+ *
+ * @param anchor where the source has it: the tensor, or the first member of the unit
+ * @param unit the unit, or null for a tensor that is copied
+ * @param tensors the tensors that the unit becomes, counted from its own first byte
+ */
+record ItemDraft(LocatedTensor anchor, Unit unit, List<UnitTensor> tensors) {
+  static ItemDraft copied(LocatedTensor tensor) {
+    return new ItemDraft(tensor, null, List.of());
+  }
+
+  /** Bytes of the item. */
+  long length() {
+    return unit == null ? anchor.length() : tensors.get(tensors.size() - 1).output().end();
+  }
+
+  /** What a multiple of its first byte must be: the largest element's bytes. */
+  int alignment() {
+    return unit == null
+        ? alignment(anchor.dtype().bits())
+        : tensors.stream().mapToInt(tensor -> alignment(tensor.output().dtype().bits())).max().orElse(1);
+  }
+
+  private static int alignment(int bits) {
+    return Math.max(1, bits / 8);
+  }
+
+  /** The item with its first byte at {@code begin} of a shard's data section. */
+  ShardItem at(long begin) {
+    if (unit == null) {
+      return new ShardItem.Copied(
+          anchor, new TensorInfo(anchor.name(), anchor.dtype(), anchor.shape(), begin, begin + anchor.length()));
+    }
+
+    List<UnitTensor> placed = new ArrayList<>();
+    for (UnitTensor tensor : tensors) {
+      TensorInfo output = tensor.output();
+      placed.add(new UnitTensor(
+          tensor.member(),
+          tensor.part(),
+          new TensorInfo(
+              output.name(), output.dtype(), output.shape(), begin + output.begin(), begin + output.end())));
+    }
+
+    return new ShardItem.Quantized(unit, placed);
+  }
+}

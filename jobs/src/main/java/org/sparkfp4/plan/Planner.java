@@ -1,0 +1,164 @@
+package org.sparkfp4.plan;
+
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashSet;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+import org.sparkfp4.checkpoint.Checkpoint;
+import org.sparkfp4.checkpoint.LocatedTensor;
+import org.sparkfp4.checkpoint.ModelConfig;
+import org.sparkfp4.checkpoint.ModelFamily;
+import org.sparkfp4.checkpoint.ModelTensors;
+import org.sparkfp4.checkpoint.Role;
+import org.sparkfp4.checkpoint.RoledTensor;
+import org.sparkfp4.checkpoint.TensorClassifier;
+import org.sparkfp4.layouts.Layout;
+import org.sparkfp4.safetensors.TensorInfo;
+
+/** Makes the plan of a run from headers and configuration alone. */
+public final class Planner {
+  private static final Comparator<LocatedTensor> SOURCE_ORDER =
+      Comparator.comparing(LocatedTensor::file).thenComparingLong(LocatedTensor::offset);
+
+  private final PlanSource source;
+  private final ModelFamily family;
+  private final Layout layout;
+  private final PlanOptions options;
+  private final long slabBytes;
+
+  /**
+   * @param checkpoint the source
+   * @param family its model family
+   * @param layout the output's layout
+   * @param options what the bytes depend on
+   * @param slabBytes source bytes of a unit above which it is cut by rows
+   */
+  public Planner(Checkpoint checkpoint, ModelFamily family, Layout layout, PlanOptions options, long slabBytes) {
+    this(
+        new PlanSource(
+            checkpoint.path().toString(), checkpoint.config(), checkpoint.sourceFiles(), checkpoint.tensors()),
+        family, layout, options, slabBytes);
+  }
+
+  Planner(PlanSource source, ModelFamily family, Layout layout, PlanOptions options, long slabBytes) {
+    this.source = source;
+    this.family = family;
+    this.layout = layout;
+    this.options = options;
+    this.slabBytes = slabBytes;
+  }
+
+  /**
+   * The plan.
+   *
+   * @throws IllegalArgumentException if the source is quantized already, contradicts its config or lacks a tensor, if
+   *     layers that runtimes fuse cannot share a scale, or if the options leave nothing to quantize
+   */
+  public QuantizationPlan plan() {
+    Targets targets = Targets.named(options.targets());
+    ModelTensors tensors = new TensorClassifier(family, new ModelConfig(source.config())).classify(source.tensors());
+    UnitFinder found = new UnitFinder(tensors.blocks(), targets);
+    if (found.units().isEmpty()) {
+      throw nothingToQuantize(found, targets);
+    }
+
+    List<ItemDraft> items = items(found, tensors);
+    requireDistinctNames(items);
+    return new QuantizationPlan(
+        Fingerprint.of(source, family.name(), options),
+        source.input(),
+        options,
+        family.name(),
+        slabBytes,
+        source.files(),
+        new ShardPacker(items, options.maxShardBytes()).shards(),
+        kept(found, tensors));
+  }
+
+  private IllegalArgumentException nothingToQuantize(UnitFinder found, Targets targets) {
+    String why = found.kept().stream()
+        .collect(Collectors.groupingBy(found::reason, Collectors.counting()))
+        .entrySet().stream()
+        .map(entry -> entry.getValue() + " layers: " + entry.getKey())
+        .collect(Collectors.joining("; "));
+    return new IllegalArgumentException("Cannot find a layer to quantize: targets " + targets.optionName()
+        + " choose none of family " + family.name() + " in " + source.input() + " that can be (left as they are: "
+        + why + "); choose --targets mlp or linears, or another source");
+  }
+
+  /** Units and copied tensors in the source's order, units numbered in it. */
+  private List<ItemDraft> items(UnitFinder found, ModelTensors tensors) {
+    Map<LocatedTensor, List<Member>> units = found.units().stream()
+        .collect(Collectors.toMap(members -> members.get(0).weight(), Function.identity()));
+    List<LocatedTensor> anchors = new ArrayList<>(units.keySet());
+    anchors.addAll(found.kept());
+    tensors.others().forEach(other -> anchors.add(other.tensor()));
+    anchors.sort(SOURCE_ORDER);
+    List<ItemDraft> items = new ArrayList<>(anchors.size());
+    int id = 0;
+    for (LocatedTensor anchor : anchors) {
+      List<Member> members = units.get(anchor);
+      if (members == null) {
+        items.add(ItemDraft.copied(anchor));
+      } else {
+        Unit unit = new Unit(id++, name(members), anchor.dtype(), anchor.cols(), members);
+        items.add(new ItemDraft(anchor, unit, layout.tensors(unit, options)));
+      }
+    }
+
+    return items;
+  }
+
+  /** {@code model.layers.0.mlp.experts.3.{gate_proj,up_proj}} of two modules, the module's own name of one. */
+  private static String name(List<Member> members) {
+    if (members.size() == 1) {
+      return members.get(0).module();
+    }
+
+    String first = members.get(0).module();
+    String path = first.substring(0, first.lastIndexOf('.') + 1);
+    return members.stream()
+        .map(member -> member.module().substring(path.length()))
+        .collect(Collectors.joining(",", path + "{", "}"));
+  }
+
+  private static void requireDistinctNames(List<ItemDraft> items) {
+    Set<String> names = new HashSet<>();
+    for (ItemDraft item : items) {
+      for (TensorInfo output : item.at(0).outputs()) {
+        if (!names.add(output.name())) {
+          throw new IllegalArgumentException("Invalid checkpoint: its tensor " + output.name()
+              + " has the name of a tensor that a quantized layer gets; is it quantized already?");
+        }
+      }
+    }
+  }
+
+  /** Modules with a matrix that is not quantized, in the source's order; output heads are there even if tied. */
+  private List<KeptModule> kept(UnitFinder found, ModelTensors tensors) {
+    List<Reasoned> kept = new ArrayList<>();
+    found.kept().forEach(weight -> kept.add(new Reasoned(weight, found.reason(weight))));
+    for (RoledTensor other : tensors.others()) {
+      if (isMatrix(other.tensor())) {
+        kept.add(new Reasoned(other.tensor(), other.role().description()));
+      }
+    }
+
+    kept.sort(Comparator.comparing(Reasoned::tensor, SOURCE_ORDER));
+    Set<KeptModule> modules = new LinkedHashSet<>();
+    tensors.heads().forEach(head -> modules.add(new KeptModule(head, Role.LM_HEAD.description())));
+    kept.forEach(each -> modules.add(new KeptModule(UnitFinder.module(each.tensor().name()), each.reason())));
+    return List.copyOf(modules);
+  }
+
+  private static boolean isMatrix(LocatedTensor tensor) {
+    return tensor.shape().size() >= 2 && tensor.name().endsWith(".weight");
+  }
+
+  private record Reasoned(LocatedTensor tensor, String reason) {}
+}

@@ -1,0 +1,118 @@
+package org.sparkfp4.plan;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.sparkfp4.checkpoint.BlockTensors;
+import org.sparkfp4.checkpoint.LocatedTensor;
+import org.sparkfp4.checkpoint.Role;
+import org.sparkfp4.formats.Nvfp4;
+
+/** Decides which layers are quantized, and which of them share a global scale. */
+final class UnitFinder {
+  private static final String WEIGHT = ".weight";
+
+  private final Targets targets;
+  private final List<List<Member>> units = new ArrayList<>();
+  private final List<LocatedTensor> kept = new ArrayList<>();
+  private final Map<LocatedTensor, String> reasons = new HashMap<>();
+
+  UnitFinder(List<BlockTensors> blocks, Targets targets) {
+    this.targets = targets;
+    Map<String, String> unfit = unfitExperts(blocks);
+    blocks.forEach(block -> find(block, unfit));
+  }
+
+  /** The members of each unit. */
+  List<List<Member>> units() {
+    return units;
+  }
+
+  /** The weights of blocks that stay as they are. */
+  List<LocatedTensor> kept() {
+    return kept;
+  }
+
+  /** Why a weight of a block stays as it is. */
+  String reason(LocatedTensor weight) {
+    return reasons.get(weight);
+  }
+
+  /**
+   * Why the experts of a layer cannot be quantized, by the experts' common path. Runtimes keep a layer's experts in
+   * one fused module: all of them are quantized or none is.
+   */
+  private static Map<String, String> unfitExperts(List<BlockTensors> blocks) {
+    Map<String, String> unfit = new HashMap<>();
+    for (BlockTensors block : blocks) {
+      if (block.role() == Role.ROUTED_EXPERT) {
+        block.weights().values().stream()
+            .filter(weight -> !fits(weight))
+            .findFirst()
+            .ifPresent(weight -> unfit.putIfAbsent(parent(block.path()), unfitReason(weight)));
+      }
+    }
+
+    return unfit;
+  }
+
+  private void find(BlockTensors block, Map<String, String> unfitExperts) {
+    String whole = unfitExperts.get(parent(block.path()));
+    for (List<String> group : block.groups()) {
+      List<LocatedTensor> weights = block.weights(group);
+      if (weights.isEmpty()) {
+        continue;
+      }
+
+      if (!targets.include(block.role())) {
+        keep(weights, block.role().description());
+      } else if (block.role() == Role.ROUTED_EXPERT && whole != null) {
+        keep(weights, whole);
+      } else if (weights.stream().allMatch(UnitFinder::fits)) {
+        units.add(members(weights));
+      } else {
+        keep(weights, unfitReason(weights.stream().filter(weight -> !fits(weight)).findFirst().orElseThrow()));
+      }
+    }
+  }
+
+  private void keep(List<LocatedTensor> weights, String reason) {
+    for (LocatedTensor weight : weights) {
+      kept.add(weight);
+      reasons.put(weight, reason);
+    }
+  }
+
+  private static List<Member> members(List<LocatedTensor> weights) {
+    LocatedTensor first = weights.get(0);
+    for (LocatedTensor weight : weights) {
+      if (weight.dtype() != first.dtype() || weight.cols() != first.cols()) {
+        throw new IllegalArgumentException("Cannot quantize " + first.name() + " (" + first.dtype() + ", K "
+            + first.cols() + ", " + first.file() + ") and " + weight.name() + " (" + weight.dtype() + ", K "
+            + weight.cols() + ", " + weight.file() + "): runtimes fuse them, so they must share a global scale, a "
+            + "dtype and K; store both in one dtype");
+      }
+    }
+
+    return weights.stream().map(weight -> new Member(module(weight.name()), weight)).toList();
+  }
+
+  private static boolean fits(LocatedTensor weight) {
+    return weight.cols() % Nvfp4.BLOCK == 0 && weight.length() > 0;
+  }
+
+  private static String unfitReason(LocatedTensor weight) {
+    return weight.length() == 0
+        ? "no elements"
+        : "K " + weight.cols() + " is no multiple of " + Nvfp4.BLOCK + ", here or in a layer that runtimes fuse with it";
+  }
+
+  static String module(String tensor) {
+    return tensor.endsWith(WEIGHT) ? tensor.substring(0, tensor.length() - WEIGHT.length()) : tensor;
+  }
+
+  private static String parent(String path) {
+    return path.substring(0, Math.max(0, path.lastIndexOf('.')));
+  }
+}
