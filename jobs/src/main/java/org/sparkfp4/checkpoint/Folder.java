@@ -73,7 +73,7 @@ record Folder(Path path, List<FileStatus> files) {
       throw new InvalidCheckpointException(
           path,
           CheckpointIndex.NAME + " names " + missing.get(0) + " (tensor " + tensor + "), which is not in the folder; "
-              + missing.size() + " of its shards are missing, download the checkpoint again");
+              + missing.size() + " of " + (missing.size() + shards.size()) + " shards missing, download the checkpoint again");
     }
 
     return shards;
