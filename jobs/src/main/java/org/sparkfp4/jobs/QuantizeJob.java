@@ -12,7 +12,6 @@ import org.apache.spark.sql.Column;
 import org.apache.spark.sql.DataFrameReader;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.types.DataTypes;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.sparkfp4.checkpoint.Checkpoint;
@@ -20,6 +19,7 @@ import org.sparkfp4.functions.Nvfp4Amax;
 import org.sparkfp4.functions.Nvfp4Quantize;
 import org.sparkfp4.layouts.Layout;
 import org.sparkfp4.layouts.Layouts;
+import org.sparkfp4.plan.AmaxFile;
 import org.sparkfp4.plan.OutputShard;
 import org.sparkfp4.plan.PlanFile;
 import org.sparkfp4.plan.QuantizationPlan;
@@ -160,24 +160,20 @@ final class QuantizeJob {
         .apply(col("data0"), col("data1"), col("data2"), col("dtype"), col("cols"), col("amax"));
   }
 
-  /**
-   * A unit that is read by rows needs its amax before its first row is encoded. A non-finite amax is left out: the
-   * write then meets the weight itself and can name it.
-   */
+  /** A unit that is read by rows needs its amax before its first row is encoded. */
   private void findAmaxOfCutUnits(ShardSelection shards) throws IOException {
     Map<Integer, Float> amax = new TreeMap<>();
     if (plan.shards().stream().flatMap(shard -> shard.units().stream()).anyMatch(unit -> unit.isCut(plan.slabBytes()))) {
       Column ofSlab =
-          udf(new Nvfp4Amax(tier), DataTypes.FloatType).apply(col("data0"), col("data1"), col("data2"), col("dtype"));
+          udf(new Nvfp4Amax(tier), Nvfp4Amax.RETURN_TYPE)
+              .apply(col("data0"), col("data1"), col("data2"), col("dtype"));
       for (Row row :
           planned(shards).option("slabs", "cut").load().select(col("unit"), ofSlab.as("amax")).collectAsList()) {
         amax.merge(row.getInt(0), row.getFloat(1), Math::max);
       }
-
-      amax.values().removeIf(value -> !Float.isFinite(value));
     }
 
-    output.staging().writeAmax(amax);
+    AmaxFile.write(conf, output.staging().amax(), amax);
   }
 
   private static RuntimeException badSource(RuntimeException e) {

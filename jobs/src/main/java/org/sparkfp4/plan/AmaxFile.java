@@ -16,7 +16,10 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.sparkfp4.safetensors.RawFileSystem;
 
-/** {@code amax.json}: the largest magnitude of each cut unit, found by a job before the main one; exact to the bit. */
+/**
+ * {@code amax.json}: the largest magnitude of each cut unit, found by a job before the main one; exact to the bit. It is
+ * NaN, in the file null, of a unit that has a weight which is no number.
+ */
 public final class AmaxFile {
   private static final JsonFactory JSON =
       JsonFactory.builder().enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION).build();
@@ -34,12 +37,13 @@ public final class AmaxFile {
       Map<Integer, Float> amax = new TreeMap<>();
       while (json.nextToken() != JsonToken.END_OBJECT) {
         String unit = json.currentName();
-        if (!json.nextToken().isNumeric()) {
+        JsonToken value = json.nextToken();
+        if (!value.isNumeric() && value != JsonToken.VALUE_NULL) {
           throw new IOException("Invalid amax file " + path + ": amax of unit " + unit + " is " + json.getText());
         }
 
         // from the text: a double between would round twice
-        amax.put(Integer.valueOf(unit), Float.valueOf(json.getText()));
+        amax.put(Integer.valueOf(unit), value.isNumeric() ? Float.parseFloat(json.getText()) : Float.NaN);
       }
 
       return amax;
@@ -53,11 +57,11 @@ public final class AmaxFile {
   /**
    * Writes the amax of units.
    *
-   * @throws IllegalArgumentException when one is negative, infinite or NaN
+   * @throws IllegalArgumentException when one is negative or infinite
    */
   public static void write(Configuration configuration, Path path, Map<Integer, Float> amax) throws IOException {
     for (Map.Entry<Integer, Float> entry : amax.entrySet()) {
-      if (!(entry.getValue() >= 0) || entry.getValue().isInfinite()) {
+      if (entry.getValue() < 0 || entry.getValue().isInfinite()) {
         throw new IllegalArgumentException(
             "Cannot write amax file " + path + ": amax of unit " + entry.getKey() + " is " + entry.getValue());
       }
@@ -67,7 +71,12 @@ public final class AmaxFile {
     try (JsonGenerator json = JSON.createGenerator((OutputStream) fileSystem.create(path, true))) {
       json.writeStartObject();
       for (Map.Entry<Integer, Float> entry : new TreeMap<>(amax).entrySet()) {
-        json.writeNumberField(entry.getKey().toString(), entry.getValue());
+        json.writeFieldName(entry.getKey().toString());
+        if (entry.getValue().isNaN()) {
+          json.writeNull();
+        } else {
+          json.writeNumber(entry.getValue());
+        }
       }
 
       json.writeEndObject();

@@ -1,7 +1,8 @@
 package org.sparkfp4.plan;
 
-import java.util.Arrays;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
@@ -16,26 +17,37 @@ public record ShardSelection(List<Integer> indices) {
   }
 
   /**
-   * Reads the option {@code shards}: indices with commas between, or null for all {@code count} shards of the plan.
+   * Reads the option {@code shards}: indices with commas between; null or blank for all {@code count} shards of a plan.
    *
-   * @throws IllegalArgumentException naming what is no index of the plan
+   * @throws IllegalArgumentException naming what is no index of the plan, or is there twice
    */
   public static ShardSelection parse(String text, int count) {
-    if (text == null) {
+    if (text == null || text.isBlank()) {
       return new ShardSelection(IntStream.range(0, count).boxed().toList());
     }
 
-    return new ShardSelection(
-        Arrays.stream(text.split(",")).filter(part -> !part.isBlank()).map(part -> index(part.trim(), count)).toList());
-  }
-
-  private static int index(String text, int count) {
-    if (!text.matches("\\d{1,9}") || Integer.parseInt(text) >= count) {
-      throw new IllegalArgumentException(
-          "Invalid shard in the option shards: " + text + "; the plan has the shards 0 to " + (count - 1));
+    Set<Integer> indices = new LinkedHashSet<>();
+    for (String part : text.split(",", -1)) {
+      if (!indices.add(index(part.strip(), text, count))) {
+        throw new IllegalArgumentException("Invalid option shards: \"" + text + "\" has " + part.strip() + " twice");
+      }
     }
 
-    return Integer.parseInt(text);
+    return new ShardSelection(List.copyOf(indices));
+  }
+
+  private static int index(String part, String text, int count) {
+    if (!part.matches("\\d{1,9}")) {
+      throw new IllegalArgumentException("Invalid option shards: \"" + text + "\"; give numbers such as 0,1,5");
+    }
+
+    int index = Integer.parseInt(part);
+    if (index >= count) {
+      throw new IllegalArgumentException(
+          "Invalid option shards: " + index + "; the plan has " + count + " shards, from 0");
+    }
+
+    return index;
   }
 
   /** The form that {@link #parse} reads. */

@@ -6,13 +6,13 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Predicate;
-import java.util.stream.IntStream;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.plan.AmaxFile;
 import org.sparkfp4.plan.PlanFile;
 import org.sparkfp4.plan.QuantizationPlan;
+import org.sparkfp4.plan.ShardSelection;
 import org.sparkfp4.plan.Slab;
 import org.sparkfp4.plan.SourceFile;
 import org.sparkfp4.plan.Unit;
@@ -22,11 +22,11 @@ final class PlannedRows implements RowPlanner {
   private static final int MAX_MEMBERS = 3;
 
   private final String planPath;
-  private final List<Integer> shards;
+  private final String shards;
   private final boolean cutOnly;
   private final String amaxPath;
 
-  PlannedRows(String planPath, List<Integer> shards, boolean cutOnly, String amaxPath) {
+  PlannedRows(String planPath, String shards, boolean cutOnly, String amaxPath) {
     this.planPath = planPath;
     this.shards = shards;
     this.cutOnly = cutOnly;
@@ -41,14 +41,8 @@ final class PlannedRows implements RowPlanner {
     Map<String, SourceFile> sources = new HashMap<>();
     plan.sources().forEach(source -> sources.put(source.name(), source));
 
-    List<Integer> wanted = shards.isEmpty() ? IntStream.range(0, plan.shards().size()).boxed().toList() : shards;
     List<SlabPartition> partitions = new ArrayList<>();
-    for (int shard : wanted) {
-      if (shard < 0 || shard >= plan.shards().size()) {
-        throw new IllegalArgumentException(
-            "Invalid option shards: " + shard + "; plan " + planPath + " has " + plan.shards().size() + " shards");
-      }
-
+    for (int shard : ShardSelection.parse(shards, plan.shards().size()).indices()) {
       PartitionFiles files = new PartitionFiles(new Path(plan.input()), sources);
       List<SourceRow> rows = new ArrayList<>();
       for (Unit unit : plan.shards().get(shard).units()) {
@@ -68,13 +62,14 @@ final class PlannedRows implements RowPlanner {
   }
 
   private Float knownAmax(Map<Integer, Float> amax, Unit unit) throws IOException {
-    Float known = amax.get(unit.id());
-    if (known == null) {
+    if (!amax.containsKey(unit.id())) {
       throw new IOException(
           "Invalid amax file " + amaxPath + ": it lacks unit " + unit.id() + " (" + unit.name() + "), which is cut");
     }
 
-    return known;
+    float known = amax.get(unit.id());
+    // the unit has a NaN or an infinity: without an amax the function looks at every weight and says where
+    return Float.isNaN(known) ? null : known;
   }
 
   private static SourceRow row(Unit unit, Slab slab, Float amax, PartitionFiles files) throws IOException {

@@ -1,9 +1,6 @@
 package org.sparkfp4.safetensors;
 
-import java.util.LinkedHashSet;
-import java.util.List;
 import java.util.Locale;
-import java.util.Set;
 import java.util.function.UnaryOperator;
 import org.apache.spark.network.util.JavaUtils;
 import org.apache.spark.sql.types.StructType;
@@ -14,14 +11,14 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  *
  * @param path folder or file of a stand-alone read; null for a planned one
  * @param plan path of the plan; null for a stand-alone read
- * @param shards numbers of the shards to read, in order; empty for all
+ * @param shards the shards to read, as {@link org.sparkfp4.plan.ShardSelection} reads them; null for all
  * @param cutOnly whether only the slabs of cut units are wanted
  * @param amax path of the amax file; null for none
  * @param slabBytes about how many bytes a slab of a stand-alone read has
  * @param mode how local files are read
  */
 record ReadOptions(
-    String path, String plan, List<Integer> shards, boolean cutOnly, String amax, long slabBytes, ReadMode mode) {
+    String path, String plan, String shards, boolean cutOnly, String amax, long slabBytes, ReadMode mode) {
   private static final String SLAB_BYTES = "slabBytes";
   private static final String READ = "read";
 
@@ -41,7 +38,7 @@ record ReadOptions(
     return new ReadOptions(
         path,
         plan,
-        shards(options.getOrDefault("shards", "")),
+        options.get("shards"),
         cutOnly(options.getOrDefault("slabs", "all")),
         options.get("amax"),
         slabBytes(optionOr(options, SLAB_BYTES, session, "16m")),
@@ -69,25 +66,6 @@ record ReadOptions(
 
     String configured = session.apply("spark.fp4." + key);
     return configured != null ? configured : fallback;
-  }
-
-  private static List<Integer> shards(String value) {
-    Set<Integer> shards = new LinkedHashSet<>();
-    if (value.isBlank()) {
-      return List.of();
-    }
-
-    for (String part : value.split(",", -1)) {
-      try {
-        if (!shards.add(Integer.valueOf(part.strip()))) {
-          throw new IllegalArgumentException("Invalid option shards: \"" + value + "\" has " + part + " twice");
-        }
-      } catch (NumberFormatException e) {
-        throw new IllegalArgumentException("Invalid option shards: \"" + value + "\"; give numbers such as 0,1,5", e);
-      }
-    }
-
-    return List.copyOf(shards);
   }
 
   private static boolean cutOnly(String value) {

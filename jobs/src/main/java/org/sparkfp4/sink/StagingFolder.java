@@ -110,8 +110,4 @@ public final class StagingFolder {
 
     return finished;
   }
-
-  public void writeAmax(Map<Integer, Float> amax) throws IOException {
-    AtomicFile.write(fs, amax(), JSON.writeValueAsBytes(amax));
-  }
 }
