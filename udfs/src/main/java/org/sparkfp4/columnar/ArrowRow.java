@@ -81,7 +81,13 @@ public final class ArrowRow extends InternalRow {
 
   @Override
   public boolean anyNull() {
-    return row.anyNull();
+    for (int i = 0; i < numFields(); i++) {
+      if (isNullAt(i)) {
+        return true;
+      }
+    }
+
+    return false;
   }
 
   @Override

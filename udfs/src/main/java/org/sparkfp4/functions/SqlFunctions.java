@@ -108,47 +108,40 @@ public final class SqlFunctions {
         "_FUNC_(payload, dtype, cols) - Returns the NVFP4 form of a weight tensor, with ModelOpt's arithmetic: "
             + "struct<packed, scales, amax, sum_squares, squared_error>.",
         """
-
-            Arguments:
-              * payload - BINARY: the tensor's elements, row-major [rows, cols], little-endian
-              * dtype - STRING: BF16, F16 or F32
-              * cols - BIGINT: elements a row, a multiple of 16
-        """,
+            * payload - BINARY: the tensor's elements, row-major [rows, cols], little-endian
+            * dtype - STRING: BF16, F16 or F32
+            * cols - BIGINT: elements a row, a multiple of 16
+            """,
+        "> SELECT name, _FUNC_(payload, dtype, cols) AS q FROM tensors;",
         """
-
-            Examples:
-              > SELECT name, _FUNC_(payload, dtype, cols) AS q FROM tensors;
-        """,
-        """
-
             packed has two E2M1 codes a byte, the first in the low half; scales has an E4M3 byte for every 16 elements of
             a row. The global scale is amax / 2688. A null payload gives null; a NaN or infinite weight is an error.
-        """);
+            """);
   }
 
   private static ExpressionInfo amaxInfo() {
     return info(Nvfp4Amax.class, "nvfp4_amax",
         "_FUNC_(payload, dtype) - Returns the largest absolute value of a weight tensor as a FLOAT.",
         """
-
-            Arguments:
-              * payload - BINARY: the tensor's elements, little-endian
-              * dtype - STRING: BF16, F16 or F32
-        """,
-        """
-
-            Examples:
-              > SELECT name, _FUNC_(payload, dtype) AS amax FROM tensors;
-        """,
-        """
-
-            A null payload gives null; a NaN or infinite weight is an error.
-        """);
+            * payload - BINARY: the tensor's elements, little-endian
+            * dtype - STRING: BF16, F16 or F32
+            """,
+        "> SELECT name, _FUNC_(payload, dtype) AS amax FROM tensors;",
+        "A null payload gives null; a NaN or infinite weight is an error.");
   }
 
-  private static ExpressionInfo info(Class<?> type, String name, String usage, String arguments, String examples,
+  private static ExpressionInfo info(Class<?> type, String name, String usage, String arguments, String example,
       String note) {
-    return new ExpressionInfo(
-        type.getName(), "", name, usage, arguments, examples, note, "misc_funcs", SINCE, "", "scala_udf");
+    return new ExpressionInfo(type.getName(), "", name, usage, titled("Arguments", arguments),
+        titled("Examples", example), section(note, 4), "misc_funcs", SINCE, "", "scala_udf");
+  }
+
+  private static String titled(String title, String text) {
+    return "\n    " + title + ":" + section(text, 6);
+  }
+
+  /** Spark asks for just this frame of white space. */
+  private static String section(String text, int indent) {
+    return "\n" + text.indent(indent) + "  ";
   }
 }
