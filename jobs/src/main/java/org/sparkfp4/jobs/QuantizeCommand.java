@@ -6,6 +6,8 @@ import java.util.concurrent.Callable;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.ModelFamily;
 import org.sparkfp4.layouts.Layout;
@@ -27,6 +29,8 @@ import picocli.CommandLine.Option;
     description = "Turns a mixture-of-experts checkpoint into an NVFP4 checkpoint.",
     sortOptions = false)
 final class QuantizeCommand implements Callable<Integer> {
+  private static final Logger LOG = LoggerFactory.getLogger(QuantizeCommand.class);
+
   @Option(names = "--input", required = true, paramLabel = "DIR", description = "Folder of the source checkpoint.")
   private String input;
 
@@ -77,6 +81,12 @@ final class QuantizeCommand implements Callable<Integer> {
     Checkpoint source = Checkpoint.open(conf, input);
     QuantizationPlan plan = plan(spark, source);
     System.out.println(PlanSummary.of(plan).text());
+    if (!weightOnly) {
+      LOG.warn(
+          "Without statistics of the activations every input scale is 1.0: activation blocks whose largest value is "
+              + "below about 0.006 become zero. If the model has such activations, use --weight-only");
+    }
+
     if (dryRun) {
       return CommandLine.ExitCode.OK;
     }

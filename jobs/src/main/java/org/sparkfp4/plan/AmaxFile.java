@@ -18,7 +18,7 @@ import org.sparkfp4.safetensors.RawFileSystem;
 
 /**
  * {@code amax.json}: the largest magnitude of each cut unit, found by a job before the main one; exact to the bit. It is
- * NaN, in the file null, of a unit that has a weight which is no number.
+ * null, read as NaN, of a unit with a weight that is NaN or infinite.
  */
 public final class AmaxFile {
   private static final JsonFactory JSON =
@@ -57,11 +57,11 @@ public final class AmaxFile {
   /**
    * Writes the amax of units.
    *
-   * @throws IllegalArgumentException when one is negative or infinite
+   * @throws IllegalArgumentException when one is negative
    */
   public static void write(Configuration configuration, Path path, Map<Integer, Float> amax) throws IOException {
     for (Map.Entry<Integer, Float> entry : amax.entrySet()) {
-      if (entry.getValue() < 0 || entry.getValue().isInfinite()) {
+      if (entry.getValue() < 0) {
         throw new IllegalArgumentException(
             "Cannot write amax file " + path + ": amax of unit " + entry.getKey() + " is " + entry.getValue());
       }
@@ -72,10 +72,10 @@ public final class AmaxFile {
       json.writeStartObject();
       for (Map.Entry<Integer, Float> entry : new TreeMap<>(amax).entrySet()) {
         json.writeFieldName(entry.getKey().toString());
-        if (entry.getValue().isNaN()) {
-          json.writeNull();
-        } else {
+        if (Float.isFinite(entry.getValue())) {
           json.writeNumber(entry.getValue());
+        } else {
+          json.writeNull();
         }
       }
 

@@ -1,5 +1,7 @@
 package org.sparkfp4.safetensors;
 
+import org.sparkfp4.kernels.NativeLibrary;
+
 /** Is told which mapped memory will be read next, while the batch before it is in use. */
 interface Prefetcher {
   Prefetcher NONE = (address, length) -> {};
@@ -12,8 +14,8 @@ interface Prefetcher {
    */
   void willNeed(long address, long length);
 
-  /** What readers use: nothing is announced. */
+  /** What readers use: the operating system reads the pages while the batch before is computed. */
   static Prefetcher standard() {
-    return NONE;
+    return NativeLibrary::prefetch;
   }
 }

@@ -1,7 +1,6 @@
 package org.sparkfp4.safetensors;
 
 import java.io.Closeable;
-import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.file.StandardOpenOption;
@@ -12,7 +11,6 @@ import java.util.Map;
 import org.apache.arrow.memory.ArrowBuf;
 import org.apache.arrow.memory.BufferAllocator;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.RawLocalFileSystem;
@@ -49,7 +47,7 @@ final class SourceInputs implements Closeable {
   private SourceInput open(SlabFile file) throws IOException {
     Path path = new Path(file.path());
     FileSystem fileSystem = RawFileSystem.of(path, configuration);
-    check(file, fileSystem, path);
+    UnchangedFile.require(fileSystem, path, file.length(), file.modified());
     if (!(fileSystem instanceof RawLocalFileSystem local)) {
       return new PooledInput(file.path(), new StreamReader(fileSystem.open(path)), pool);
     }
@@ -58,28 +56,6 @@ final class SourceInputs implements Closeable {
     return mode == ReadMode.MMAP
         ? new MappedInput(file.path(), channel)
         : new PooledInput(file.path(), new ChannelReader(channel), pool);
-  }
-
-  private static void check(SlabFile file, FileSystem fileSystem, Path path) throws IOException {
-    FileStatus status;
-    try {
-      status = fileSystem.getFileStatus(path);
-    } catch (FileNotFoundException e) {
-      SourceChangedException gone = new SourceChangedException(file.path(), "it is gone since it was planned");
-      gone.initCause(e);
-      throw gone;
-    }
-
-    if (status.getLen() != file.length()) {
-      throw new SourceChangedException(
-          file.path(), "it has " + status.getLen() + " bytes, but had " + file.length() + " when it was planned");
-    }
-
-    if (status.getModificationTime() != file.modified()) {
-      throw new SourceChangedException(
-          file.path(),
-          "it was modified at " + status.getModificationTime() + ", after it was planned as of " + file.modified());
-    }
   }
 
   private void closeOldest() throws IOException {

@@ -17,6 +17,7 @@ import org.sparkfp4.layouts.Layouts;
 import org.sparkfp4.plan.OutputShard;
 import org.sparkfp4.plan.ShardItem;
 import org.sparkfp4.safetensors.SafetensorsHeader;
+import org.sparkfp4.safetensors.SourceChangedException;
 import org.sparkfp4.safetensors.TensorInfo;
 
 /**
@@ -68,21 +69,25 @@ final class ShardWriter implements DataWriter<InternalRow> {
       }
 
       slabs.requireEnd();
-    } catch (RuntimeException e) {
-      NonFiniteException bad = nonFinite(e);
-      if (bad == null) {
+    } catch (RuntimeException | IOException e) {
+      refusal = refusal(e, slabs);
+      if (refusal == null) {
         throw e;
       }
-
-      refusal = slabs.describe(bad, target.input());
     }
   }
 
-  /** The kernels' complaint about a weight, however deep Spark wrapped it. */
-  private static NonFiniteException nonFinite(Throwable e) {
+  /**
+   * What is wrong with the source, however deep Spark wrapped it; null for a failure that another attempt may be spared.
+   */
+  private String refusal(Exception e, SlabCursor slabs) {
     for (Throwable cause = e; cause != null; cause = cause.getCause()) {
       if (cause instanceof NonFiniteException bad) {
-        return bad;
+        return slabs.describe(bad, target.input());
+      }
+
+      if (cause instanceof SourceChangedException changed) {
+        return changed.getMessage();
       }
     }
 

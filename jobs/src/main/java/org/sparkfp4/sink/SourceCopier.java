@@ -8,11 +8,12 @@ import java.util.function.Function;
 import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataInputStream;
-import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.plan.SourceFile;
+import org.sparkfp4.safetensors.RawFileSystem;
+import org.sparkfp4.safetensors.UnchangedFile;
 
 /** Carries tensors over from the source byte for byte. Keeps the file that it read last open. */
 final class SourceCopier implements Closeable {
@@ -46,15 +47,9 @@ final class SourceCopier implements Closeable {
 
     close();
     Path path = new Path(input, file);
-    FileSystem fs = Storage.of(path, conf, "auto").fs();
-    FileStatus status = fs.getFileStatus(path);
+    FileSystem fs = RawFileSystem.of(path, conf);
     SourceFile planned = sources.get(file);
-    if (status.getLen() != planned.length() || status.getModificationTime() != planned.modified()) {
-      throw new IOException(
-          "Cannot copy from " + path + ": the file changed since the plan was made (" + planned.length()
-              + " bytes then, " + status.getLen() + " now); restore it, or start again with --overwrite");
-    }
-
+    UnchangedFile.require(fs, path, planned.length(), planned.modified());
     open = fs.open(path);
     openName = file;
     return open;

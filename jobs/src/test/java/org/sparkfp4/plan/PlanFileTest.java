@@ -66,13 +66,20 @@ class PlanFileTest {
     Path path = path("amax.json");
     AmaxFile.write(HADOOP, path, amax);
     assertThat(AmaxFile.read(HADOOP, path)).isEqualTo(amax);
-    assertThatThrownBy(() -> AmaxFile.write(HADOOP, path, Map.of(4, Float.NaN)))
+    assertThatThrownBy(() -> AmaxFile.write(HADOOP, path, Map.of(4, -1f)))
         .isInstanceOf(IllegalArgumentException.class)
-        .hasMessageContaining("amax of unit 4 is NaN");
+        .hasMessageContaining("amax of unit 4 is -1.0");
+  }
+
+  @Test
+  void amaxThatIsNotFiniteIsReadAsNaN() throws IOException {
+    Path path = path("amax.json");
+    AmaxFile.write(HADOOP, path, Map.of(0, 2f, 1, Float.NaN, 2, Float.POSITIVE_INFINITY));
+    assertThat(AmaxFile.read(HADOOP, path)).isEqualTo(Map.of(0, 2f, 1, Float.NaN, 2, Float.NaN));
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"[]", "{\"1\":\"NaN\"}", "{\"1\":null}", "{\"x\":1}", "{\"1\":1,\"1\":2}", "{\"1\":1", ""})
+  @ValueSource(strings = {"[]", "{\"1\":\"NaN\"}", "{\"x\":1}", "{\"1\":1,\"1\":2}", "{\"1\":1", ""})
   void damagedAmax(String content) throws IOException {
     Files.writeString(temporary.resolve("amax.json"), content);
     assertThatThrownBy(() -> AmaxFile.read(HADOOP, path("amax.json")))

@@ -129,8 +129,8 @@ class PlannedSourceTest {
 
   @Test
   void badRequests() throws IOException {
-    assertRefused(read().option("shards", "3"), "Invalid option shards: 3; plan " + plan + " has 3 shards");
-    assertRefused(read().option("shards", "-1"), "Invalid option shards: -1; plan");
+    assertRefused(read().option("shards", "3"), "Invalid option shards: 3; the plan has 3 shards");
+    assertRefused(read().option("shards", "-1"), "Invalid option shards: \"-1\"; give numbers");
     assertRefused(read().option("shards", "1,x"), "Invalid option shards: \"1,x\"; give numbers such as 0,1,5");
     assertRefused(read().option("shards", "1,1"), "Invalid option shards: \"1,1\" has 1 twice");
     assertRefused(read().option("slabs", "some"), "Invalid option slabs: \"some\"; give all or cut");

@@ -27,7 +27,7 @@ final class AmaxEvaluator implements ArrowEvaluator {
       for (int row = 0; row < rows; row++) {
         Segments segments = reader.segments(row);
         if (segments != null) {
-          result.set(row, kernel.amax(segments.type(), segments.addresses(), segments.elements()));
+          result.set(row, Nvfp4Amax.amax(kernel, segments));
         }
       }
 

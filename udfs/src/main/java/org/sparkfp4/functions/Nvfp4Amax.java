@@ -5,11 +5,13 @@ import org.apache.spark.sql.api.java.UDF4;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.util.ArrowUtils;
+import org.sparkfp4.formats.NonFiniteException;
+import org.sparkfp4.kernels.Nvfp4Kernel;
 
 /**
  * The largest |w| of up to three weight tensors: {@code (data0, data1, data2, dtype)}, the arguments of
- * {@link Nvfp4Quantize}. A null data0 gives null; no elements give 0. A weight that is NaN or infinite is a
- * {@link org.sparkfp4.formats.NonFiniteException} whose segment is the member and whose index is within its data.
+ * {@link Nvfp4Quantize}. A null data0 gives null; no elements give 0; a weight that is NaN or infinite
+ * gives NaN or infinity, no error: {@link Nvfp4Quantize} says where it is.
  */
 public final class Nvfp4Amax implements UDF4<byte[], byte[], byte[], String, Float>, ArrowUdf {
   /** float. */
@@ -31,7 +33,15 @@ public final class Nvfp4Amax implements UDF4<byte[], byte[], byte[], String, Flo
     try (NativeScratch scratch = new NativeScratch(ArrowUtils.rootAllocator())) {
       byte[][] members = {data0, data1, data2};
       Segments segments = Segments.copied(members, dtype, scratch);
-      return kernel.kernel().amax(segments.type(), segments.addresses(), segments.elements());
+      return amax(kernel.kernel(), segments);
+    }
+  }
+
+  static float amax(Nvfp4Kernel kernel, Segments segments) {
+    try {
+      return kernel.amax(segments.type(), segments.addresses(), segments.elements());
+    } catch (NonFiniteException e) {
+      return Math.abs(e.value());
     }
   }
 

@@ -127,7 +127,7 @@ public final class SqlFunctions {
             * dtype - STRING: BF16, F16 or F32
             """,
         "> SELECT name, _FUNC_(payload, dtype) AS amax FROM tensors;",
-        "A null payload gives null; a NaN or infinite weight is an error.");
+        "A null payload gives null; NaN or infinity where a weight is not finite.");
   }
 
   private static ExpressionInfo info(Class<?> type, String name, String usage, String arguments, String example,
