@@ -86,7 +86,8 @@ public final class ModelCard {
     row("plan", "`" + fingerprint + "`");
     line("");
     if (!options.weightOnly()) {
-      line("With an input scale of 1.0, blocks of activations whose largest magnitude is below about 0.006 become zero.");
+      line("With an input scale of 1.0, blocks of activations whose largest magnitude is below about 0.006 become"
+          + " zero.");
       line("");
     }
   }
@@ -148,7 +149,7 @@ public final class ModelCard {
       line("");
     }
 
-    line("DIR is this folder. The model's own requirements (tensor parallelism, trusted code) are those of the source.");
+    line("DIR is this folder. What the model itself requires (tensor parallelism, trusted code) is as for the source.");
   }
 
   private void row(String name, String value) {

@@ -106,7 +106,8 @@ final class UnitFinder {
   private static String unfitReason(LocatedTensor weight) {
     return weight.length() == 0
         ? "no elements"
-        : "K " + weight.cols() + " is no multiple of " + Nvfp4.BLOCK + ", here or in a layer that runtimes fuse with it";
+        : "K " + weight.cols() + " is no multiple of " + Nvfp4.BLOCK
+            + ", here or in a layer that runtimes fuse with it";
   }
 
   static String module(String tensor) {

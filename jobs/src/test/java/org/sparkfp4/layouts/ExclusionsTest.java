@@ -53,7 +53,8 @@ class ExclusionsTest {
 
   private static SyntheticModel vision() {
     SyntheticModel model = new SyntheticModel("deepseek_v3").prefix("language_model.").fill().prefix("");
-    model.add("vision_tower.blocks.0.attn.wqkv.weight", 96, 32).add("vision_tower.patch_embed.proj.weight", 32, 3, 2, 2);
+    model.add("vision_tower.blocks.0.attn.wqkv.weight", 96, 32);
+    model.add("vision_tower.patch_embed.proj.weight", 32, 3, 2, 2);
     return model.add("multi_modal_projector.linear_1.weight", 64, 32);
   }
 

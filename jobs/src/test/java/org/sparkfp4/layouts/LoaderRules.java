@@ -45,7 +45,7 @@ interface LoaderRules {
         .anyMatch(entry -> Pattern.matches(entry.replace(".", "\\.").replace("*", ".*"), module));
   }
 
-  /** vLLM, compressed-tensors: exact or a regular expression from the start; fused modules and experts by their parts. */
+  /** vLLM, compressed-tensors: exact or a regular expression from the start; what is fused by its parts. */
   static boolean compressedTensors(String module, List<String> entries) {
     int dot = module.lastIndexOf('.') + 1;
     List<String> parts = List.of(module);

@@ -58,7 +58,8 @@ class PlanSummaryTest {
     SyntheticModel model = SyntheticModel.of("mixtral");
     String text = summary(model, SyntheticPlans.of(model, modelOpt("experts"))).text();
 
-    assertThat(text).contains("model      mixtral to NVFP4 (W4A4), layout modelopt, targets experts, scale search rtn\n")
+    assertThat(text)
+        .contains("model      mixtral to NVFP4 (W4A4), layout modelopt, targets experts, scale search rtn\n")
         .contains("tensors    60 in, 168 out\n")
         .contains("units      24, of which 0 are over 268.44 MB and cut\n")
         .contains("shards     1\n           model-00001-of-00001.safetensors  ")
