@@ -100,7 +100,8 @@ public final class TensorClassifier {
     if (!name.endsWith(WEIGHT)) {
       if (QUANTIZED_PARTS.contains(name.substring(dot + 1))) {
         throw new IllegalArgumentException("Cannot quantize a checkpoint that is quantized already: it has the tensor "
-            + name + " (" + tensor.dtype() + ", " + tensor.file() + "); only BF16, F16 and F32 sources are read so far");
+            + name + " (" + tensor.dtype() + ", " + tensor.file()
+            + "); only BF16, F16 and F32 sources are read so far");
       }
 
       return known.role();

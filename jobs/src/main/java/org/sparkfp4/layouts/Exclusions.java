@@ -59,7 +59,8 @@ final class Exclusions {
       } else if (child.children.isEmpty()) {
         found.add(new Exclusion(below, Exclusion.Extent.MODULE));
       } else {
-        found.add(new Exclusion(below, isPrefixOfOthers(child, node) ? Exclusion.Extent.BELOW : Exclusion.Extent.PREFIX));
+        boolean shared = isPrefixOfOthers(child, node);
+        found.add(new Exclusion(below, shared ? Exclusion.Extent.BELOW : Exclusion.Extent.PREFIX));
       }
     }
   }

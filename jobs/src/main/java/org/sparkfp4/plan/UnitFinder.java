@@ -2,6 +2,7 @@ package org.sparkfp4.plan;
 
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import org.sparkfp4.checkpoint.BlockTensors;
@@ -16,7 +17,7 @@ final class UnitFinder {
   private final Targets targets;
   private final List<List<Member>> units = new ArrayList<>();
   private final List<LocatedTensor> kept = new ArrayList<>();
-  private final Map<LocatedTensor, String> reasons = new HashMap<>();
+  private final Map<LocatedTensor, String> reasons = new IdentityHashMap<>();
 
   UnitFinder(List<BlockTensors> blocks, Targets targets) {
     this.targets = targets;
@@ -105,7 +106,8 @@ final class UnitFinder {
   private static String unfitReason(LocatedTensor weight) {
     return weight.length() == 0
         ? "no elements"
-        : "K " + weight.cols() + " is no multiple of " + Nvfp4.BLOCK + ", here or in a layer that runtimes fuse with it";
+        : "K " + weight.cols() + " is no multiple of " + Nvfp4.BLOCK
+            + ", here or in a layer that runtimes fuse with it";
   }
 
   static String module(String tensor) {

@@ -210,7 +210,8 @@ public final class SyntheticModel {
 
       add(path + ".attention.output.dense.weight", hidden, hidden);
       add(path + ".attention.output.LayerNorm.weight", hidden);
-      add(path + ".intermediate.dense.weight", 4 * hidden, hidden).add(path + ".output.dense.weight", hidden, 4 * hidden);
+      add(path + ".intermediate.dense.weight", 4 * hidden, hidden);
+      add(path + ".output.dense.weight", hidden, 4 * hidden);
     }
 
     add("pooler.dense.weight", hidden, hidden);

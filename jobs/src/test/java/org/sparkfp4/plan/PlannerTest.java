@@ -26,6 +26,7 @@ import org.sparkfp4.checkpoint.ModelFamily;
 import org.sparkfp4.checkpoint.SyntheticModel;
 import org.sparkfp4.layouts.Layouts;
 import org.sparkfp4.safetensors.DType;
+import org.sparkfp4.safetensors.SafetensorsHeader;
 import org.sparkfp4.safetensors.TensorInfo;
 
 class PlannerTest {
@@ -105,6 +106,8 @@ class PlannerTest {
     }
 
     assertThat(shard.dataBytes()).isEqualTo(place);
+    List<TensorInfo> tensors = shard.items().stream().flatMap(item -> item.outputs().stream()).toList();
+    assertThat(SafetensorsHeader.encode(tensors, SafetensorsHeader.FORMAT_PT)).isNotEmpty();
   }
 
   @Test
