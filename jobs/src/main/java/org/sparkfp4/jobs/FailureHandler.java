@@ -1,0 +1,59 @@
+package org.sparkfp4.jobs;
+
+import java.io.PrintWriter;
+import org.apache.spark.SparkException;
+import picocli.CommandLine;
+import picocli.CommandLine.IExecutionExceptionHandler;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.ParseResult;
+
+/**
+ * Reports what a command threw: one line for what its user can mend, all of it for what they cannot or with
+ * {@code --verbose}.
+ */
+final class FailureHandler implements IExecutionExceptionHandler {
+  @Override
+  public int handleExecutionException(Exception failure, CommandLine line, ParseResult parsed) throws Exception {
+    if (failure instanceof ParameterException usage) {
+      // as if the parser had found it: message, usage, status 2
+      return line.getParameterExceptionHandler().handleParseException(usage, parsed.originalArgs().toArray(new String[0]));
+    }
+
+    PrintWriter err = line.getErr();
+    Throwable told = told(failure);
+    if (isVerbose(line.getCommandSpec()) || !isExpected(told)) {
+      failure.printStackTrace(err);
+    }
+
+    err.println(line.getColorScheme().errorText(message(told)));
+    err.flush();
+    return line.getCommandSpec().exitCodeOnExecutionException();
+  }
+
+  /** The exception whose message says most: below Spark's wrappers, the task's own. */
+  private static Throwable told(Throwable failure) {
+    Throwable told = failure;
+    while (told instanceof SparkException && told.getCause() != null) {
+      told = told.getCause();
+    }
+
+    return told;
+  }
+
+  /** Whether the message alone is enough: house style begins it with what cannot be done or what is invalid. */
+  private static boolean isExpected(Throwable told) {
+    String message = told.getMessage();
+    return told instanceof JobException
+        || (message != null && (message.startsWith("Cannot ") || message.startsWith("Invalid ")));
+  }
+
+  private static String message(Throwable told) {
+    return told.getMessage() == null || told.getMessage().isBlank() ? told.toString() : told.getMessage();
+  }
+
+  private static boolean isVerbose(CommandSpec spec) {
+    return spec.optionsMap().containsKey("--verbose")
+        && Boolean.TRUE.equals(spec.optionsMap().get("--verbose").getValue());
+  }
+}

@@ -1,0 +1,63 @@
+package org.sparkfp4.jobs;
+
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.TypeConversionException;
+
+/**
+ * The entry point of {@code spark-submit} and of the launcher: {@code Main COMMAND OPTIONS}.
+ *
+ * <p>Exit status: 0 done, 1 failed, 2 the command line is wrong, 3 a verification found a difference.
+ */
+@Command(
+    name = "sparkfp4",
+    description = "Turns mixture-of-experts checkpoints into NVFP4 with Apache Spark.",
+    synopsisSubcommandLabel = "COMMAND",
+    versionProvider = Version.class,
+    mixinStandardHelpOptions = true,
+    subcommands = {InspectCommand.class, SynthesizeCommand.class},
+    exitCodeListHeading = "%nExit status:%n",
+    exitCodeList = {
+      "0:done",
+      "1:failed",
+      "2:the command line is wrong",
+      "3:a verification found a difference"
+    })
+public final class Main {
+  private Main() {}
+
+  /**
+   * Runs a command and returns when it is done.
+   *
+   * <p>Only a status other than 0 ends the JVM here: SparkSubmit turns every exception into 1, and on a cluster a driver
+   * that calls exit(0) may be taken for one that died.
+   */
+  public static void main(String[] arguments) {
+    int status = run(arguments);
+    if (status != 0) {
+      System.exit(status);
+    }
+  }
+
+  /** Runs a command and gives its exit status; what it says goes to standard output, its errors to standard error. */
+  static int run(String... arguments) {
+    return commandLine().execute(arguments);
+  }
+
+  static CommandLine commandLine() {
+    CommandLine line = new CommandLine(new Main());
+    line.setCaseInsensitiveEnumValuesAllowed(true);
+    line.setUsageHelpAutoWidth(true);
+    line.registerConverter(ByteSize.class, Main::size);
+    line.setExecutionExceptionHandler(new FailureHandler());
+    return line;
+  }
+
+  private static ByteSize size(String text) {
+    try {
+      return ByteSize.parse(text);
+    } catch (IllegalArgumentException e) {
+      throw new TypeConversionException(e.getMessage());
+    }
+  }
+}

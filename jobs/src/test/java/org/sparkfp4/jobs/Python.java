@@ -1,0 +1,87 @@
+package org.sparkfp4.jobs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.URI;
+import java.net.URISyntaxException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Assertions;
+import org.junit.jupiter.api.Assumptions;
+
+/**
+ * Runs Python scripts with safetensors, ml_dtypes and numpy: the interpreter that {@code SPARKFP4_PYTHON} names. Without
+ * it a test is skipped, in CI it fails.
+ */
+final class Python {
+  private final Path interpreter;
+
+  private Python(Path interpreter) {
+    this.interpreter = interpreter;
+  }
+
+  /** The interpreter, or the end of the calling test. */
+  static Python required() {
+    String named = System.getenv("SPARKFP4_PYTHON");
+    if (named != null && !named.isBlank()) {
+      return new Python(Path.of(named));
+    }
+
+    String reason = "SPARKFP4_PYTHON names no Python with the packages of .ci/requirements.txt";
+    if ("true".equals(System.getenv("CI"))) {
+      return Assertions.fail(reason);
+    }
+
+    return Assumptions.abort(reason);
+  }
+
+  /** Runs a script of the test resources, such as {@code /python/read_back.py}, and gives what it printed. */
+  String run(String script, Object... arguments) {
+    Path file = Path.of(resource(script));
+    List<String> command = new ArrayList<>(List.of(interpreter.toString(), file.toString()));
+    for (Object argument : arguments) {
+      command.add(argument.toString());
+    }
+
+    return run(command);
+  }
+
+  /** Runs a line of Python and gives what it printed. */
+  String evaluate(String line) {
+    return run(List.of(interpreter.toString(), "-c", line));
+  }
+
+  private static String run(List<String> command) {
+    try {
+      Path output = Files.createTempFile("python-", ".out");
+      try {
+        Process process = new ProcessBuilder(command)
+            .redirectErrorStream(true)
+            .redirectOutput(output.toFile())
+            .start();
+        int status = process.waitFor();
+        String text = Files.readString(output);
+        assertThat(status).as("exit status of %s%n%s", command, text).isZero();
+        return text.strip();
+      } finally {
+        Files.delete(output);
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException("Cannot run " + command, e);
+    } catch (InterruptedException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  private static URI resource(String script) {
+    try {
+      return Python.class.getResource(script).toURI();
+    } catch (URISyntaxException e) {
+      throw new IllegalArgumentException(script, e);
+    }
+  }
+}
