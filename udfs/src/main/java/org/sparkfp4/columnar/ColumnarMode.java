@@ -1,0 +1,57 @@
+package org.sparkfp4.columnar;
+
+import java.util.Arrays;
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicReference;
+import org.apache.spark.SparkConf;
+import org.apache.spark.sql.internal.SQLConf;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Whether projections run on columns here: {@code spark.fp4.columnar} is auto (the default) or off. */
+final class ColumnarMode {
+  static final String CONF = "spark.fp4.columnar";
+
+  private static final Logger LOG = LoggerFactory.getLogger(ColumnarMode.class);
+  private static final String RAPIDS_PLUGIN = "com.nvidia.spark.SQLPlugin";
+  private static final String RAPIDS_CONF = "spark.rapids.sql.enabled";
+
+  private final SparkConf sparkConf;
+  private final AtomicReference<String> logged = new AtomicReference<>();
+
+  ColumnarMode(SparkConf sparkConf) {
+    this.sparkConf = sparkConf;
+  }
+
+  /**
+   * Asked for a plan that could be changed; says in the log why it is not, once for each reason that comes up.
+   *
+   * @throws IllegalArgumentException if the conf is neither auto nor off
+   */
+  boolean enabled(SQLConf conf) {
+    Optional<String> reason = reasonAgainst(conf);
+    if (reason.isPresent() && !reason.get().equals(logged.getAndSet(reason.get()))) {
+      LOG.info("Functions do not run on host columns: {}", reason.get());
+    }
+
+    return reason.isEmpty();
+  }
+
+  Optional<String> reasonAgainst(SQLConf conf) {
+    String mode = conf.getConfString(CONF, "auto");
+    if (mode.equals("off")) {
+      return Optional.of(CONF + " is off");
+    }
+
+    if (!mode.equals("auto")) {
+      throw new IllegalArgumentException("Invalid " + CONF + ": " + mode + ", must be auto or off");
+    }
+
+    boolean plugin = Arrays.asList(sparkConf.get("spark.plugins", "").trim().split("\\s*,\\s*")).contains(RAPIDS_PLUGIN);
+    if (plugin && Boolean.parseBoolean(conf.getConfString(RAPIDS_CONF, "true"))) {
+      return Optional.of("the RAPIDS Accelerator (" + RAPIDS_PLUGIN + ") is active and plans the projections itself");
+    }
+
+    return Optional.empty();
+  }
+}

@@ -1,0 +1,23 @@
+package org.sparkfp4.columnar;
+
+import java.util.List;
+import org.apache.arrow.memory.BufferAllocator;
+import org.apache.spark.sql.execution.metric.SQLMetric;
+import org.sparkfp4.functions.ArrowUdf;
+
+/**
+ * A function's value.
+ *
+ * @param name for messages
+ * @param arguments input columns and literals
+ * @param inputNames names of the input batch's columns, for messages
+ * @param nanos takes the time spent in the function
+ */
+record FunctionColumn(ArrowUdf udf, String name, List<ColumnSource> arguments, List<String> inputNames, SQLMetric nanos)
+    implements ColumnSource {
+  @Override
+  public ColumnReader open(BufferAllocator allocator) {
+    List<ColumnReader> readers = arguments.stream().map(argument -> argument.open(allocator)).toList();
+    return new FunctionReader(this, readers, udf.open(allocator));
+  }
+}

@@ -1,0 +1,80 @@
+package org.sparkfp4.functions;
+
+import java.util.Objects;
+import org.apache.arrow.memory.ArrowBuf;
+import org.apache.arrow.memory.BufferAllocator;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.RowFactory;
+import org.apache.spark.sql.api.java.UDF6;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.ArrowUtils;
+import org.sparkfp4.formats.Nvfp4Recipe;
+
+/**
+ * NVFP4 of up to three weight tensors that share one global scale: {@code (data0, data1, data2, dtype, cols, amax)}.
+ *
+ * <ul>
+ *   <li>data0, data1, data2: binary, the members' elements, row-major [rows, cols], little-endian. A null data1 or data2
+ *       is an absent member; a null data0 gives a null result
+ *   <li>dtype: string, BF16, F16 or F32 as safetensors names them
+ *   <li>cols: bigint, a positive multiple of 16, the same of all members
+ *   <li>amax: float, the largest |w| where it is known (a tensor cut into slabs); null: it is found over the members
+ * </ul>
+ *
+ * <p>The result is {@link #RETURN_TYPE}: packed is [rows, cols / 2] codes a member and scales [rows, cols / 16] E4M3
+ * bytes a member, the members' one after the other without padding, linear; amax the one used, from which
+ * {@link Nvfp4Recipe#globalScale} follows; sum_squares and squared_error have one element a member
+ * ({@link org.sparkfp4.formats.ErrorSums}).
+ *
+ * <p>A weight that is NaN or infinite is a {@link org.sparkfp4.formats.NonFiniteException} whose segment is the member
+ * and whose index is within that member's data, unless the amax is given: then whoever found it has looked at every
+ * weight. An argument that cannot be is an IllegalArgumentException that names it.
+ */
+public final class Nvfp4Quantize implements UDF6<byte[], byte[], byte[], String, Long, Float, Row>, ArrowUdf {
+  /** struct&lt;packed: binary, scales: binary, amax: float, sum_squares: array of double, squared_error: likewise&gt;. */
+  public static final StructType RETURN_TYPE = new StructType()
+      .add("packed", DataTypes.BinaryType)
+      .add("scales", DataTypes.BinaryType)
+      .add("amax", DataTypes.FloatType)
+      .add("sum_squares", DataTypes.createArrayType(DataTypes.DoubleType))
+      .add("squared_error", DataTypes.createArrayType(DataTypes.DoubleType));
+
+  private final Nvfp4Recipe recipe;
+  private final LazyKernel kernel;
+
+  /**
+   * @param recipe whose arithmetic
+   * @param tier of the kernels, as {@link org.sparkfp4.kernels.Nvfp4Kernels#forTier} takes it: "auto" or a tier's name
+   */
+  public Nvfp4Quantize(Nvfp4Recipe recipe, String tier) {
+    this.recipe = Objects.requireNonNull(recipe, "recipe");
+    this.kernel = new LazyKernel(tier);
+  }
+
+  @Override
+  public Row call(byte[] data0, byte[] data1, byte[] data2, String dtype, Long cols, Float amax) {
+    if (data0 == null) {
+      return null;
+    }
+
+    try (NativeScratch scratch = new NativeScratch(ArrowUtils.rootAllocator())) {
+      byte[][] members = {data0, data1, data2};
+      WeightUnit unit = new WeightUnit(Segments.copied(members, dtype, scratch), cols, amax);
+      byte[] packed = new byte[Math.toIntExact(unit.packedBytes())];
+      byte[] scales = new byte[Math.toIntExact(unit.scalesBytes())];
+      ArrowBuf packedOut = scratch.take(packed.length);
+      ArrowBuf scalesOut = scratch.take(scales.length);
+      WeightUnit.Encoded encoded =
+          unit.encode(kernel.kernel(), recipe, packedOut.memoryAddress(), scalesOut.memoryAddress());
+      packedOut.getBytes(0, packed);
+      scalesOut.getBytes(0, scales);
+      return RowFactory.create(packed, scales, encoded.amax(), encoded.sumSquares(), encoded.squaredErrors());
+    }
+  }
+
+  @Override
+  public ArrowEvaluator open(BufferAllocator allocator) {
+    return new QuantizeEvaluator(recipe, kernel.kernel(), allocator);
+  }
+}

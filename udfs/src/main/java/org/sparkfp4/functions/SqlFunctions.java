@@ -1,0 +1,154 @@
+package org.sparkfp4.functions;
+
+import java.util.List;
+import org.apache.spark.sql.SparkSessionExtensions;
+import org.apache.spark.sql.catalyst.FunctionIdentifier;
+import org.apache.spark.sql.catalyst.encoders.AgnosticEncoder;
+import org.apache.spark.sql.catalyst.encoders.AgnosticEncoders;
+import org.apache.spark.sql.catalyst.encoders.ExpressionEncoder;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.ExpressionInfo;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.ScalaUDF;
+import org.apache.spark.sql.errors.QueryCompilationErrors;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.internal.ToScalaUDF;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.sparkfp4.formats.Nvfp4Recipe;
+import scala.Function1;
+import scala.Option;
+import scala.Some;
+import scala.Tuple3;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * The functions by their SQL names: {@code nvfp4_quantize(payload, dtype, cols)}, with ModelOpt's arithmetic, and
+ * {@code nvfp4_amax(payload, dtype)}. They take one tensor; the classes take units of up to three.
+ */
+public final class SqlFunctions {
+  /** Conf: the tier of the CPU kernels; read when a query is analysed. */
+  public static final String TIER_CONF = "spark.fp4.cpu.tier";
+
+  private static final String DEFAULT_TIER = "auto";
+  private static final String SINCE = "4.1.3";
+  private static final AgnosticEncoder<?> BINARY = AgnosticEncoders.BinaryEncoder$.MODULE$;
+  private static final AgnosticEncoder<?> STRING = AgnosticEncoders.StringEncoder$.MODULE$;
+  private static final AgnosticEncoder<?> LONG = AgnosticEncoders.BoxedLongEncoder$.MODULE$;
+  private static final AgnosticEncoder<?> FLOAT = AgnosticEncoders.BoxedFloatEncoder$.MODULE$;
+
+  private SqlFunctions() {}
+
+  /** Makes the functions known to every session that the extensions configure. */
+  public static void inject(SparkSessionExtensions extensions) {
+    inject(extensions, quantizeInfo(), SqlFunctions::quantize);
+    inject(extensions, amaxInfo(), SqlFunctions::amax);
+  }
+
+  private static void inject(SparkSessionExtensions extensions, ExpressionInfo info,
+      Function1<Seq<Expression>, Expression> builder) {
+    extensions.injectFunction(new Tuple3<>(new FunctionIdentifier(info.getName()), info, builder));
+  }
+
+  private static Expression quantize(Seq<Expression> arguments) {
+    List<Expression> given = checked("nvfp4_quantize", arguments, 3);
+    Nvfp4Quantize function = new Nvfp4Quantize(Nvfp4Recipe.MODELOPT, tier());
+    return expression("nvfp4_quantize", ToScalaUDF.apply(function), Nvfp4Quantize.RETURN_TYPE,
+        List.of(given.get(0), absent(DataTypes.BinaryType), absent(DataTypes.BinaryType), given.get(1), given.get(2),
+            absent(DataTypes.FloatType)),
+        List.of(BINARY, BINARY, BINARY, STRING, LONG, FLOAT));
+  }
+
+  private static Expression amax(Seq<Expression> arguments) {
+    List<Expression> given = checked("nvfp4_amax", arguments, 2);
+    return expression("nvfp4_amax", ToScalaUDF.apply(new Nvfp4Amax(tier())), Nvfp4Amax.RETURN_TYPE,
+        List.of(given.get(0), absent(DataTypes.BinaryType), absent(DataTypes.BinaryType), given.get(1)),
+        List.of(BINARY, BINARY, BINARY, STRING));
+  }
+
+  /** The encoders are what makes Spark cast an INT literal to the BIGINT that the function takes. */
+  private static Expression expression(String name, Object function, DataType type, List<Expression> arguments,
+      List<AgnosticEncoder<?>> encoders) {
+    List<Option<ExpressionEncoder<?>>> inputs = encoders.stream()
+        .<Option<ExpressionEncoder<?>>>map(encoder -> new Some<>(ExpressionEncoder.apply(encoder)))
+        .toList();
+    return new ScalaUDF(function, type, seq(arguments), seq(inputs), Option.empty(), new Some<>(name), true, true);
+  }
+
+  private static List<Expression> checked(String name, Seq<Expression> arguments, int expected) {
+    if (arguments.size() != expected) {
+      throw SqlFunctions.<RuntimeException>unchecked(
+          QueryCompilationErrors.wrongNumArgsError(name, seq(List.<Object>of(expected)), arguments.size(), "", "", ""));
+    }
+
+    return CollectionConverters.asJava(arguments);
+  }
+
+  /** Spark's AnalysisException is checked in Java, but a function's builder may throw it as Spark's own do. */
+  @SuppressWarnings("unchecked")
+  private static <E extends Throwable> E unchecked(Throwable error) throws E {
+    throw (E) error;
+  }
+
+  private static Literal absent(DataType type) {
+    return Literal.create(null, type);
+  }
+
+  private static <T> Seq<T> seq(List<T> list) {
+    return CollectionConverters.asScala(list).toSeq();
+  }
+
+  private static String tier() {
+    return SQLConf.get().getConfString(TIER_CONF, DEFAULT_TIER);
+  }
+
+  private static ExpressionInfo quantizeInfo() {
+    return info(Nvfp4Quantize.class, "nvfp4_quantize",
+        "_FUNC_(payload, dtype, cols) - Returns the NVFP4 form of a weight tensor, with ModelOpt's arithmetic: "
+            + "struct<packed, scales, amax, sum_squares, squared_error>.",
+        """
+
+            Arguments:
+              * payload - BINARY: the tensor's elements, row-major [rows, cols], little-endian
+              * dtype - STRING: BF16, F16 or F32
+              * cols - BIGINT: elements a row, a multiple of 16
+        """,
+        """
+
+            Examples:
+              > SELECT name, _FUNC_(payload, dtype, cols) AS q FROM tensors;
+        """,
+        """
+
+            packed has two E2M1 codes a byte, the first in the low half; scales has an E4M3 byte for every 16 elements of
+            a row. The global scale is amax / 2688. A null payload gives null; a NaN or infinite weight is an error.
+        """);
+  }
+
+  private static ExpressionInfo amaxInfo() {
+    return info(Nvfp4Amax.class, "nvfp4_amax",
+        "_FUNC_(payload, dtype) - Returns the largest absolute value of a weight tensor as a FLOAT.",
+        """
+
+            Arguments:
+              * payload - BINARY: the tensor's elements, little-endian
+              * dtype - STRING: BF16, F16 or F32
+        """,
+        """
+
+            Examples:
+              > SELECT name, _FUNC_(payload, dtype) AS amax FROM tensors;
+        """,
+        """
+
+            A null payload gives null; a NaN or infinite weight is an error.
+        """);
+  }
+
+  private static ExpressionInfo info(Class<?> type, String name, String usage, String arguments, String examples,
+      String note) {
+    return new ExpressionInfo(
+        type.getName(), "", name, usage, arguments, examples, note, "misc_funcs", SINCE, "", "scala_udf");
+  }
+}
