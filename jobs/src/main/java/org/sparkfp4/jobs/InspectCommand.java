@@ -1,12 +1,127 @@
 package org.sparkfp4.jobs;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.SerializationFeature;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.Callable;
+import org.sparkfp4.checkpoint.Checkpoint;
+import org.sparkfp4.checkpoint.LocatedTensor;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
 
-@Command(name = "inspect", mixinStandardHelpOptions = true)
+/** {@code inspect}: what headers, index and config of a checkpoint say. No tensor's bytes are read. */
+@Command(
+    name = "inspect",
+    description = "Tells what is in a checkpoint, from its headers alone: tensors, element types, sizes, quantization.",
+    mixinStandardHelpOptions = true)
 final class InspectCommand implements Callable<Integer> {
+  private static final ObjectMapper JSON = new ObjectMapper().enable(SerializationFeature.INDENT_OUTPUT);
+
+  @Parameters(paramLabel = "DIR", description = "A checkpoint's folder, or one .safetensors file.")
+  private String folder;
+
+  @Option(names = "--tensors", description = "List every tensor: name, element type, shape, file, bytes.")
+  private boolean tensors;
+
+  @Option(names = "--json", description = "Print all of it as one JSON object, every tensor included.")
+  private boolean json;
+
+  @Mixin
+  private Verbosity verbosity;
+
+  @Spec
+  private CommandSpec spec;
+
   @Override
-  public Integer call() {
-    throw new JobException("Cannot inspect yet.");
+  public Integer call() throws IOException {
+    Checkpoint checkpoint = Checkpoint.open(SparkConfiguration.hadoop(), folder);
+    CheckpointSummary summary = CheckpointSummary.of(checkpoint);
+    PrintWriter out = spec.commandLine().getOut();
+    if (json) {
+      out.println(JSON.writeValueAsString(toJson(checkpoint, summary)));
+    } else {
+      print(out, checkpoint, summary);
+    }
+
+    out.flush();
+    return 0;
+  }
+
+  private static ObjectNode toJson(Checkpoint checkpoint, CheckpointSummary summary) {
+    ObjectNode all = JSON.valueToTree(summary);
+    ArrayNode list = all.putArray("tensors");
+    for (LocatedTensor tensor : checkpoint.tensors()) {
+      list.add(JSON.<ObjectNode>valueToTree(tensor));
+    }
+
+    return all;
+  }
+
+  private void print(PrintWriter out, Checkpoint checkpoint, CheckpointSummary summary) {
+    out.printf("%s%n", summary.path());
+    out.printf("model type    %s%n", summary.modelType() == null ? "unknown" : summary.modelType());
+    out.printf("quantization  %s%n", quantization(summary.quantization()));
+    out.printf("tensors       %d, %s, in %d %s%n", summary.total().tensors(), ByteSize.format(summary.total().bytes()),
+        summary.shards(), summary.shards() == 1 ? "shard" : "shards");
+    summary.strayShards().forEach(shard -> out.printf("not indexed   %s%n", shard));
+    out.println();
+
+    TextTable dtypes = new TextTable("dtype", "tensors", "bytes");
+    summary.dtypes().forEach((dtype, total) ->
+        dtypes.add(dtype, Long.toString(total.tensors()), ByteSize.format(total.bytes())));
+    dtypes.print(out);
+    out.println();
+
+    if (tensors) {
+      listTensors(checkpoint).print(out);
+    } else {
+      listGroups(summary).print(out);
+    }
+  }
+
+  private static TextTable listTensors(Checkpoint checkpoint) {
+    TextTable table = new TextTable("name", "dtype", "shape", "file", "bytes");
+    for (LocatedTensor tensor : checkpoint.tensors()) {
+      table.add(tensor.name(), tensor.dtype().name(), tensor.shape().toString(), tensor.file(),
+          Long.toString(tensor.length()));
+    }
+
+    return table;
+  }
+
+  private static TextTable listGroups(CheckpointSummary summary) {
+    TextTable table = new TextTable("name", "dtype", "shape", "tensors", "bytes");
+    for (CheckpointSummary.Group group : summary.groups()) {
+      String more = group.shapes().size() > 1 ? " and " + (group.shapes().size() - 1) + " more" : "";
+      table.add(group.pattern(), String.join(", ", group.dtypes()), group.shapes().get(0) + more,
+          Long.toString(group.tensors()), ByteSize.format(group.bytes()));
+    }
+
+    return table;
+  }
+
+  private static String quantization(JsonNode config) {
+    if (config == null) {
+      return "none";
+    }
+
+    List<String> parts = new ArrayList<>();
+    for (String key : List.of("quant_method", "quant_algo", "format", "fmt", "bits", "weight_block_size")) {
+      if (config.hasNonNull(key)) {
+        parts.add(key + " " + (config.get(key).isTextual() ? config.get(key).textValue() : config.get(key)));
+      }
+    }
+
+    return parts.isEmpty() ? config.toString() : String.join(", ", parts);
   }
 }

@@ -1,17 +1,15 @@
 package org.sparkfp4.jobs.synthetic;
 
-import com.fasterxml.jackson.databind.node.JsonNodeFactory;
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.io.OutputStream;
-import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
-import java.nio.charset.StandardCharsets;
-import org.apache.hadoop.fs.FileSystem;
-import org.apache.hadoop.fs.LocalFileSystem;
+import java.util.ArrayList;
+import java.util.List;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.api.java.function.VoidFunction;
 import org.apache.spark.util.SerializableConfiguration;
+import org.sparkfp4.safetensors.RawFileSystem;
+import org.sparkfp4.safetensors.SafetensorsHeader;
+import org.sparkfp4.safetensors.TensorInfo;
 
 /** The task of {@code synthesize}: makes one shard. An attempt that died is overwritten by the next. */
 final class ShardGenerator implements VoidFunction<SyntheticShard> {
@@ -30,7 +28,7 @@ final class ShardGenerator implements VoidFunction<SyntheticShard> {
   @Override
   public void call(SyntheticShard shard) throws IOException {
     Path file = new Path(folder, shard.file());
-    try (OutputStream out = withoutChecksums(file.getFileSystem(configuration.value())).create(file, true)) {
+    try (OutputStream out = RawFileSystem.of(file, configuration.value()).create(file, true)) {
       out.write(header(shard));
       byte[] buffer = TensorValues.buffer();
       for (SyntheticTensor tensor : shard.tensors()) {
@@ -42,29 +40,14 @@ final class ShardGenerator implements VoidFunction<SyntheticShard> {
     }
   }
 
-  /** The local file system without the .crc files that Hadoop would lay beside each file. */
-  static FileSystem withoutChecksums(FileSystem files) {
-    return files instanceof LocalFileSystem local ? local.getRawFileSystem() : files;
-  }
-
   private static byte[] header(SyntheticShard shard) {
-    ObjectNode header = JsonNodeFactory.instance.objectNode();
-    header.putObject("__metadata__").put("format", "pt");
+    List<TensorInfo> infos = new ArrayList<>();
     long begin = 0;
     for (SyntheticTensor tensor : shard.tensors()) {
-      ObjectNode entry = header.putObject(tensor.name()).put("dtype", tensor.dtype().name());
-      tensor.shape().forEach(entry.putArray("shape")::add);
-      entry.putArray("data_offsets").add(begin).add(begin + tensor.bytes());
+      infos.add(new TensorInfo(tensor.name(), tensor.dtype(), tensor.shape(), begin, begin + tensor.bytes()));
       begin += tensor.bytes();
     }
 
-    byte[] json = header.toString().getBytes(StandardCharsets.UTF_8);
-    int padded = (json.length + 7) / 8 * 8;
-    ByteBuffer bytes = ByteBuffer.allocate(8 + padded).order(ByteOrder.LITTLE_ENDIAN).putLong(padded).put(json);
-    while (bytes.hasRemaining()) {
-      bytes.put((byte) ' ');
-    }
-
-    return bytes.array();
+    return SafetensorsHeader.encode(infos, SafetensorsHeader.FORMAT_PT);
   }
 }

@@ -16,6 +16,7 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.util.SerializableConfiguration;
 import org.sparkfp4.jobs.JobException;
 import org.sparkfp4.safetensors.DType;
+import org.sparkfp4.safetensors.RawFileSystem;
 
 /** A checkpoint with random weights and the names, the shapes and the files of a published one. */
 public final class SyntheticCheckpoint {
@@ -65,7 +66,7 @@ public final class SyntheticCheckpoint {
   public void write(SparkSession spark, Path folder) throws IOException {
     JavaSparkContext context = JavaSparkContext.fromSparkContext(spark.sparkContext());
     Configuration configuration = context.hadoopConfiguration();
-    FileSystem files = ShardGenerator.withoutChecksums(folder.getFileSystem(configuration));
+    FileSystem files = RawFileSystem.of(folder, configuration);
     Path target = files.makeQualified(folder);
     requireEmpty(files, target);
     files.mkdirs(target);

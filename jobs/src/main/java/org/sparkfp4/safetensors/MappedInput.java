@@ -1,0 +1,34 @@
+package org.sparkfp4.safetensors;
+
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import org.apache.arrow.memory.ArrowBuf;
+import org.apache.arrow.memory.BufferAllocator;
+
+/** A local file whose ranges are mapped. */
+final class MappedInput implements SourceInput {
+  private final String file;
+  private final FileChannel channel;
+
+  MappedInput(String file, FileChannel channel) {
+    this.file = file;
+    this.channel = channel;
+  }
+
+  @Override
+  public ArrowBuf read(BufferAllocator allocator, long offset, long length) throws IOException {
+    // touching a mapping behind the end of its file kills the process
+    long size = channel.size();
+    if (offset + length > size) {
+      throw new SourceChangedException(
+          file, "bytes " + offset + " to " + (offset + length) + " are wanted, but it has " + size + " by now");
+    }
+
+    return allocator.wrapForeignAllocation(new MappedSlab(channel.map(FileChannel.MapMode.READ_ONLY, offset, length)));
+  }
+
+  @Override
+  public void close() throws IOException {
+    channel.close();
+  }
+}

@@ -1,0 +1,32 @@
+package org.sparkfp4.safetensors;
+
+import java.util.Map;
+import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.TableProvider;
+import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.sources.DataSourceRegister;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/**
+ * The data source {@code safetensors}.
+ *
+ * <p>{@code load(path)} reads a checkpoint's folder or a single file: a row holds some rows of a tensor. With the option
+ * {@code plan} it reads the units of a plan's output shards: a partition a shard, a row a slab.
+ */
+public final class SafetensorsSource implements TableProvider, DataSourceRegister {
+  @Override
+  public String shortName() {
+    return "safetensors";
+  }
+
+  @Override
+  public StructType inferSchema(CaseInsensitiveStringMap options) {
+    return ReadOptions.schema(options);
+  }
+
+  @Override
+  public Table getTable(StructType schema, Transform[] partitioning, Map<String, String> properties) {
+    return new SafetensorsTable(new CaseInsensitiveStringMap(properties));
+  }
+}

@@ -1,0 +1,111 @@
+package org.sparkfp4.safetensors;
+
+import java.io.Closeable;
+import java.io.FileNotFoundException;
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.file.StandardOpenOption;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.arrow.memory.ArrowBuf;
+import org.apache.arrow.memory.BufferAllocator;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.RawLocalFileSystem;
+
+/** The source files of a task: opened when first needed, checked then, and a few kept open. */
+final class SourceInputs implements Closeable {
+  // members of a unit may lie in several files, and the next unit in the same ones
+  private static final int MAX_OPEN = 8;
+
+  private final List<SlabFile> files;
+  private final ReadMode mode;
+  private final Configuration configuration;
+  private final BufferPool pool = new BufferPool();
+  // the least recently used first
+  private final Map<Integer, SourceInput> open = new LinkedHashMap<>(16, 0.75f, true);
+
+  SourceInputs(List<SlabFile> files, ReadMode mode, Configuration configuration) {
+    this.files = files;
+    this.mode = mode;
+    this.configuration = configuration;
+  }
+
+  ArrowBuf read(BufferAllocator allocator, ByteRange range) throws IOException {
+    SourceInput input = open.get(range.file());
+    if (input == null) {
+      input = open(files.get(range.file()));
+      open.put(range.file(), input);
+      closeOldest();
+    }
+
+    return input.read(allocator, range.offset(), range.length());
+  }
+
+  private SourceInput open(SlabFile file) throws IOException {
+    Path path = new Path(file.path());
+    FileSystem fileSystem = RawFileSystem.of(path, configuration);
+    check(file, fileSystem, path);
+    if (!(fileSystem instanceof RawLocalFileSystem local)) {
+      return new PooledInput(file.path(), new StreamReader(fileSystem.open(path)), pool);
+    }
+
+    FileChannel channel = FileChannel.open(local.pathToFile(path).toPath(), StandardOpenOption.READ);
+    return mode == ReadMode.MMAP
+        ? new MappedInput(file.path(), channel)
+        : new PooledInput(file.path(), new ChannelReader(channel), pool);
+  }
+
+  private static void check(SlabFile file, FileSystem fileSystem, Path path) throws IOException {
+    FileStatus status;
+    try {
+      status = fileSystem.getFileStatus(path);
+    } catch (FileNotFoundException e) {
+      SourceChangedException gone = new SourceChangedException(file.path(), "it is gone since it was planned");
+      gone.initCause(e);
+      throw gone;
+    }
+
+    if (status.getLen() != file.length()) {
+      throw new SourceChangedException(
+          file.path(), "it has " + status.getLen() + " bytes, but had " + file.length() + " when it was planned");
+    }
+
+    if (status.getModificationTime() != file.modified()) {
+      throw new SourceChangedException(
+          file.path(),
+          "it was modified at " + status.getModificationTime() + ", after it was planned as of " + file.modified());
+    }
+  }
+
+  private void closeOldest() throws IOException {
+    if (open.size() > MAX_OPEN) {
+      Iterator<SourceInput> oldest = open.values().iterator();
+      SourceInput input = oldest.next();
+      oldest.remove();
+      input.close();
+    }
+  }
+
+  @Override
+  public void close() throws IOException {
+    IOException failure = null;
+    for (SourceInput input : open.values()) {
+      try {
+        input.close();
+      } catch (IOException e) {
+        failure = e;
+      }
+    }
+
+    open.clear();
+    pool.close();
+    if (failure != null) {
+      throw failure;
+    }
+  }
+}

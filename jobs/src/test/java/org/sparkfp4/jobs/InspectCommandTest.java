@@ -1,0 +1,95 @@
+package org.sparkfp4.jobs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import picocli.CommandLine;
+
+class InspectCommandTest {
+  private static final Path GOLDEN = Path.of("src/test/resources/golden/qwen3_moe_bf16").toAbsolutePath();
+
+  private final StringWriter out = new StringWriter();
+  private final StringWriter err = new StringWriter();
+
+  @TempDir
+  private Path folder;
+
+  @Test
+  void tellsTotalsByTypeAndName() {
+    int status = run("inspect", GOLDEN.toString());
+
+    assertThat(status).isZero();
+    assertThat(out.toString())
+        .startsWith("file:" + GOLDEN)
+        .contains("model type    qwen3_moe\n", "quantization  none\n", "in 3 shards\n")
+        .containsPattern("(?m)^BF16 +\\d+ +\\d+\\.\\d KiB$")
+        .containsPattern("(?m)^model\\.layers\\.\\*\\.mlp\\.experts\\.\\*\\.gate_proj\\.weight +BF16 +\\[64, 128\\] +8 +128\\.0 KiB$");
+  }
+
+  @Test
+  void listsEveryTensorOnDemand() {
+    int status = run("inspect", "--tensors", GOLDEN.toString());
+
+    assertThat(status).isZero();
+    assertThat(out.toString()).containsPattern(
+        "(?m)^model\\.layers\\.1\\.mlp\\.experts\\.3\\.down_proj\\.weight +BF16 +\\[128, 64\\] +model-0000\\d-of-00003\\.safetensors +16384$");
+  }
+
+  @Test
+  void jsonHasAllOfIt() throws IOException {
+    Files.copy(GOLDEN.resolve("model-00001-of-00003.safetensors"), folder.resolve("model.safetensors"));
+    Files.writeString(folder.resolve("config.json"), """
+        {"model_type": "outer", "text_config": {"quantization_config": {"quant_method": "modelopt", "quant_algo": "NVFP4"}}}
+        """);
+
+    int status = run("inspect", "--json", folder.toString());
+
+    assertThat(status).as(err.toString()).isZero();
+    JsonNode json = new ObjectMapper().readTree(out.toString());
+    assertThat(json.path("modelType").textValue()).isEqualTo("outer");
+    assertThat(json.path("quantization").path("quant_algo").textValue()).isEqualTo("NVFP4");
+    assertThat(json.path("shards").intValue()).isEqualTo(1);
+    assertThat(json.path("tensors").size()).isEqualTo(json.path("total").path("tensors").intValue()).isPositive();
+    assertThat(json.path("tensors").get(0).fieldNames()).toIterable()
+        .contains("name", "dtype", "shape", "file", "offset", "length");
+  }
+
+  @Test
+  void missingFolderIsOneLine() {
+    int status = run("inspect", folder.resolve("nowhere").toString());
+
+    assertThat(status).isEqualTo(1);
+    assertThat(err.toString()).startsWith("Invalid checkpoint ").contains("nowhere").hasLineCount(1);
+  }
+
+  @Test
+  void verboseAddsStackTrace() {
+    int status = run("inspect", "-v", folder.resolve("nowhere").toString());
+
+    assertThat(status).isEqualTo(1);
+    assertThat(err.toString()).contains("\tat org.sparkfp4.jobs.InspectCommand");
+  }
+
+  @Test
+  void missingParameterIsAnErrorOfUsage() {
+    int status = run("inspect");
+
+    assertThat(status).isEqualTo(2);
+    assertThat(err.toString()).contains("Missing required parameter: 'DIR'");
+  }
+
+  private int run(String... arguments) {
+    CommandLine line = Main.commandLine();
+    line.setOut(new PrintWriter(out, true));
+    line.setErr(new PrintWriter(err, true));
+    return line.execute(arguments);
+  }
+}
