@@ -167,7 +167,13 @@ public final class ModelFamily {
 
   /** Whether a part of a name is a number that an int holds. */
   private static boolean isIndex(String part) {
-    return !part.isEmpty() && part.length() < 10 && part.chars().allMatch(c -> c >= '0' && c <= '9');
+    for (int i = 0; i < part.length(); i++) {
+      if (part.charAt(i) < '0' || part.charAt(i) > '9') {
+        return false;
+      }
+    }
+
+    return !part.isEmpty() && part.length() < 10;
   }
 
   /**

@@ -43,7 +43,12 @@ record TensorNames(String packed, String scales, String globalScale, String inpu
   private static long add(
       List<UnitTensor> tensors, Unit unit, int m, Part part, String name, DType dtype, List<Long> shape, long begin) {
     Member member = unit.members().get(m);
-    long end = begin + dtype.bytes(shape.stream().reduce(1L, Math::multiplyExact));
+    long elements = 1;
+    for (long dimension : shape) {
+      elements = Math.multiplyExact(elements, dimension);
+    }
+
+    long end = begin + dtype.bytes(elements);
     tensors.add(new UnitTensor(m, part, new TensorInfo(member.module() + "." + name, dtype, shape, begin, end)));
     return end;
   }

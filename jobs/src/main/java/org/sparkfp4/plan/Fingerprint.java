@@ -44,13 +44,9 @@ final class Fingerprint {
     Map<String, MessageDigest> headers = new TreeMap<>();
     for (LocatedTensor tensor : source.tensors()) {
       MessageDigest header = headers.computeIfAbsent(tensor.file(), file -> sha256());
-      header.update(bytes(JSON.createArrayNode()
-          .add(tensor.name())
-          .add(tensor.dtype().name())
-          .add(tensor.shape().toString())
-          .add(tensor.offset())
-          .add(tensor.length())
-          .toString()));
+      // the name's length before it: no name can then read as another name and shape
+      header.update(bytes(tensor.name().length() + " " + tensor.name() + " " + tensor.dtype() + " " + tensor.shape()
+          + " " + tensor.offset() + " " + tensor.length() + "\n"));
     }
 
     return headers;

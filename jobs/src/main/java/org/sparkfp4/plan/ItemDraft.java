@@ -3,6 +3,7 @@ package org.sparkfp4.plan;
 import java.util.ArrayList;
 import java.util.List;
 import org.sparkfp4.checkpoint.LocatedTensor;
+import org.sparkfp4.safetensors.DType;
 import org.sparkfp4.safetensors.TensorInfo;
 
 /**
@@ -11,26 +12,22 @@ import org.sparkfp4.safetensors.TensorInfo;
  * @param anchor where the source has it: the tensor, or the first member of the unit
  * @param unit the unit, or null for a tensor that is copied
  * @param tensors the tensors that the unit becomes, counted from its own first byte
+ * @param length bytes of the item
+ * @param alignment what the place of the item must be a multiple of: the largest element's bytes
  */
-record ItemDraft(LocatedTensor anchor, Unit unit, List<UnitTensor> tensors) {
+record ItemDraft(LocatedTensor anchor, Unit unit, List<UnitTensor> tensors, long length, int alignment) {
   static ItemDraft copied(LocatedTensor tensor) {
-    return new ItemDraft(tensor, null, List.of());
+    return new ItemDraft(tensor, null, List.of(), tensor.length(), alignment(tensor.dtype()));
   }
 
-  /** Bytes of the item. */
-  long length() {
-    return unit == null ? anchor.length() : tensors.get(tensors.size() - 1).output().end();
+  static ItemDraft quantized(Unit unit, List<UnitTensor> tensors) {
+    int alignment = tensors.stream().mapToInt(tensor -> alignment(tensor.output().dtype())).max().orElseThrow();
+    long length = tensors.get(tensors.size() - 1).output().end();
+    return new ItemDraft(unit.members().get(0).weight(), unit, tensors, length, alignment);
   }
 
-  /** What a multiple of its first byte must be: the largest element's bytes. */
-  int alignment() {
-    return unit == null
-        ? alignment(anchor.dtype().bits())
-        : tensors.stream().mapToInt(tensor -> alignment(tensor.output().dtype().bits())).max().orElse(1);
-  }
-
-  private static int alignment(int bits) {
-    return Math.max(1, bits / 8);
+  private static int alignment(DType dtype) {
+    return Math.max(1, dtype.bits() / 8);
   }
 
   /** The item with its first byte at {@code begin} of a shard's data section. */

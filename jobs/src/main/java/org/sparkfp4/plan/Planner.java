@@ -3,11 +3,11 @@ package org.sparkfp4.plan;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashSet;
+import java.util.IdentityHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.function.Function;
 import java.util.stream.Collectors;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.LocatedTensor;
@@ -18,7 +18,6 @@ import org.sparkfp4.checkpoint.Role;
 import org.sparkfp4.checkpoint.RoledTensor;
 import org.sparkfp4.checkpoint.TensorClassifier;
 import org.sparkfp4.layouts.Layout;
-import org.sparkfp4.safetensors.TensorInfo;
 
 /** Makes the plan of a run from headers and configuration alone. */
 public final class Planner {
@@ -93,8 +92,8 @@ public final class Planner {
 
   /** Units and copied tensors in the source's order, units numbered in it. */
   private List<ItemDraft> items(UnitFinder found, ModelTensors tensors) {
-    Map<LocatedTensor, List<Member>> units = found.units().stream()
-        .collect(Collectors.toMap(members -> members.get(0).weight(), Function.identity()));
+    Map<LocatedTensor, List<Member>> units = new IdentityHashMap<>();
+    found.units().forEach(members -> units.put(members.get(0).weight(), members));
     List<LocatedTensor> anchors = new ArrayList<>(units.keySet());
     anchors.addAll(found.kept());
     tensors.others().forEach(other -> anchors.add(other.tensor()));
@@ -107,7 +106,7 @@ public final class Planner {
         items.add(ItemDraft.copied(anchor));
       } else {
         Unit unit = new Unit(id++, name(members), anchor.dtype(), anchor.cols(), members);
-        items.add(new ItemDraft(anchor, unit, layout.tensors(unit, options)));
+        items.add(ItemDraft.quantized(unit, layout.tensors(unit, options)));
       }
     }
 
@@ -130,12 +129,18 @@ public final class Planner {
   private static void requireDistinctNames(List<ItemDraft> items) {
     Set<String> names = new HashSet<>();
     for (ItemDraft item : items) {
-      for (TensorInfo output : item.at(0).outputs()) {
-        if (!names.add(output.name())) {
-          throw new IllegalArgumentException("Invalid checkpoint: its tensor " + output.name()
-              + " has the name of a tensor that a quantized layer gets; is it quantized already?");
-        }
+      if (item.unit() == null) {
+        requireNew(names, item.anchor().name());
       }
+
+      item.tensors().forEach(tensor -> requireNew(names, tensor.output().name()));
+    }
+  }
+
+  private static void requireNew(Set<String> names, String name) {
+    if (!names.add(name)) {
+      throw new IllegalArgumentException("Invalid checkpoint: its tensor " + name
+          + " has the name of a tensor that a quantized layer gets; is it quantized already?");
     }
   }
 

@@ -2,6 +2,7 @@ package org.sparkfp4.plan;
 
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import org.sparkfp4.checkpoint.BlockTensors;
@@ -16,7 +17,7 @@ final class UnitFinder {
   private final Targets targets;
   private final List<List<Member>> units = new ArrayList<>();
   private final List<LocatedTensor> kept = new ArrayList<>();
-  private final Map<LocatedTensor, String> reasons = new HashMap<>();
+  private final Map<LocatedTensor, String> reasons = new IdentityHashMap<>();
 
   UnitFinder(List<BlockTensors> blocks, Targets targets) {
     this.targets = targets;
