@@ -10,7 +10,7 @@ final class ArgumentReader {
   private final NativeScratch scratch;
 
   /**
-   * @param arguments the payloads of members 0, 1 and 2, then the dtype, then the function's own
+   * @param arguments the members' payloads, then the dtype, then the function's own
    * @param dtypeOrdinal payloads before the dtype
    */
   ArgumentReader(ColumnVector[] arguments, int dtypeOrdinal, NativeScratch scratch) {

@@ -28,8 +28,7 @@ import org.sparkfp4.formats.Nvfp4Recipe;
  * ({@link org.sparkfp4.formats.ErrorSums}).
  *
  * <p>A weight that is NaN or infinite is a {@link org.sparkfp4.formats.NonFiniteException} whose segment is the member
- * and whose index is within that member's data, unless the amax is given: then whoever found it has looked at every
- * weight. An argument that cannot be is an IllegalArgumentException that names it.
+ * and whose index is within that member's data. An argument that cannot be is an IllegalArgumentException that names it.
  */
 public final class Nvfp4Quantize implements UDF6<byte[], byte[], byte[], String, Long, Float, Row>, ArrowUdf {
   /** struct&lt;packed: binary, scales: binary, amax: float, sum_squares: array of double, squared_error: likewise&gt;. */

@@ -46,8 +46,7 @@ final class WeightUnit {
    *
    * @param packed address of {@link #packedBytes} bytes
    * @param scales address of {@link #scalesBytes} bytes
-   * @throws org.sparkfp4.formats.NonFiniteException if the amax was to be found and a weight is not finite; its segment is
-   *     the member
+   * @throws org.sparkfp4.formats.NonFiniteException if a weight is not finite; its segment is the member
    */
   Encoded encode(Nvfp4Kernel kernel, Nvfp4Recipe recipe, long packed, long scales) {
     float amax =
