@@ -15,7 +15,7 @@ import picocli.CommandLine.TypeConversionException;
     synopsisSubcommandLabel = "COMMAND",
     versionProvider = Version.class,
     mixinStandardHelpOptions = true,
-    subcommands = {InspectCommand.class, SynthesizeCommand.class},
+    subcommands = {QuantizeCommand.class, InspectCommand.class, SynthesizeCommand.class},
     exitCodeListHeading = "%nExit status:%n",
     exitCodeList = {
       "0:done",

@@ -17,6 +17,7 @@ import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.sink.OutputFolder;
 import org.sparkfp4.sink.ShardRecord;
 import org.sparkfp4.sink.Storage;
+import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
@@ -60,9 +61,8 @@ final class QuantizeCommand implements Callable<Integer> {
   @Option(
       names = "--max-shard-size",
       paramLabel = "SIZE",
-      converter = ByteSizeConverter.class,
       description = "Largest output shard, such as 5GB; default: bytes out / 512, at least 256MiB, at most 5GB.")
-  private Long maxShardSize;
+  private ByteSize maxShardSize;
 
   @Option(names = "--dry-run", description = "Print the plan and stop: nothing is written.")
   private boolean dryRun;
@@ -78,7 +78,7 @@ final class QuantizeCommand implements Callable<Integer> {
     QuantizationPlan plan = plan(spark, source);
     System.out.println(PlanSummary.of(plan).text());
     if (dryRun) {
-      return ExitStatus.DONE;
+      return CommandLine.ExitCode.OK;
     }
 
     Path folder = qualified(conf, output);
@@ -87,7 +87,7 @@ final class QuantizeCommand implements Callable<Integer> {
         new OutputFolder(Storage.of(folder, conf, spark.conf().get("spark.fp4.commit", "auto")).fs(), folder);
     List<ShardRecord> records = new QuantizeJob(spark, source, plan, out).run(overwrite);
     System.out.println(QuantizeResult.of(plan, records).text(folder));
-    return ExitStatus.DONE;
+    return CommandLine.ExitCode.OK;
   }
 
   private QuantizationPlan plan(SparkSession spark, Checkpoint source) {
@@ -97,7 +97,7 @@ final class QuantizeCommand implements Callable<Integer> {
 
     Layout form = Layouts.named(layout);
     PlanOptions options =
-        new PlanOptions(form.name(), scaleSearch, targets, weightOnly, maxShardSize == null ? 0 : maxShardSize);
+        new PlanOptions(form.name(), scaleSearch, targets, weightOnly, maxShardSize == null ? 0 : maxShardSize.bytes());
     long slabBytes = spark.sparkContext().getConf().getSizeAsBytes("spark.fp4.unitBytes", "256m");
     return new Planner(source, ModelFamily.of(source.config()), form, options, slabBytes).plan();
   }

@@ -76,7 +76,7 @@ final class QuantizeJob {
       prepare(overwrite);
       writeMissing();
       List<ShardRecord> records = List.copyOf(output.finished(plan).values());
-      new CheckpointPublisher(output, source, plan, layout, Product.NAME_AND_VERSION).publish(records, lock, conf);
+      new CheckpointPublisher(output, source, plan, layout, "Spark FP4 " + Version.current()).publish(records, lock, conf);
       output.staging().remove();
       return records;
     }

@@ -1,5 +1,7 @@
 package org.sparkfp4.plan;
 
+import java.io.Serializable;
+
 /**
  * A file of the source as the plan saw it; a run refuses a source that changed since.
  *
@@ -7,4 +9,4 @@ package org.sparkfp4.plan;
  * @param length its bytes
  * @param modified its modification time, milliseconds since the epoch
  */
-public record SourceFile(String name, long length, long modified) {}
+public record SourceFile(String name, long length, long modified) implements Serializable {}

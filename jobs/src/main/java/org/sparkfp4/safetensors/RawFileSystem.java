@@ -9,8 +9,8 @@ import org.apache.hadoop.fs.Path;
 /**
  * The file system of a path, without Hadoop's client-side checksums for local files.
  *
- * <p>Checkpoints come from elsewhere and have no {@code .crc} files; a left-over one would fail a good file, and reading
- * through the checksum layer costs a copy.
+ * <p>Checkpoints come from elsewhere and have no {@code .crc} files; a left-over one would fail a good file, and
+ * reading through the checksum layer costs a copy.
  */
 public final class RawFileSystem {
   private RawFileSystem() {}

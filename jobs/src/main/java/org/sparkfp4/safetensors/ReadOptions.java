@@ -112,7 +112,8 @@ record ReadOptions(
     return switch (value.toLowerCase(Locale.ROOT)) {
       case "mmap" -> ReadMode.MMAP;
       case "pread" -> ReadMode.PREAD;
-      default -> throw new IllegalArgumentException("Invalid option " + READ + ": \"" + value + "\"; give mmap or pread");
+      default ->
+          throw new IllegalArgumentException("Invalid option " + READ + ": \"" + value + "\"; give mmap or pread");
     };
   }
 }

@@ -72,7 +72,8 @@ public record SafetensorsHeader(
   }
 
   /**
-   * The bytes from the start of a file to its data section: length, JSON, and spaces so that the data is 8-byte aligned.
+   * The bytes from the start of a file to its data section: length, JSON, and spaces so that the data is 8-byte
+   * aligned.
    *
    * @param tensors the tensors in the order of their bytes, without gaps, the first at 0
    * @throws IllegalArgumentException when two tensors have one name, or they do not follow one another, or a size does

@@ -4,12 +4,16 @@ import java.util.Arrays;
 import java.util.Set;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
+import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import org.sparkfp4.sink.ShardWriteBuilder;
 
-/** The tensors of a checkpoint, or the slabs of a plan, as a table. */
-final class SafetensorsTable implements SupportsRead {
+/** The tensors of a checkpoint, or the slabs of a plan, as a table; written to, the shards of a plan. */
+final class SafetensorsTable implements SupportsRead, SupportsWrite {
   private final CaseInsensitiveStringMap properties;
 
   SafetensorsTable(CaseInsensitiveStringMap properties) {
@@ -30,11 +34,17 @@ final class SafetensorsTable implements SupportsRead {
 
   @Override
   public Set<TableCapability> capabilities() {
-    return Set.of(TableCapability.BATCH_READ);
+    // a write has the columns of nvfp4_quantize's result, not those of the source
+    return Set.of(TableCapability.BATCH_READ, TableCapability.BATCH_WRITE, TableCapability.ACCEPT_ANY_SCHEMA);
   }
 
   @Override
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
     return new SafetensorsScanBuilder(options);
+  }
+
+  @Override
+  public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
+    return new ShardWriteBuilder(info);
   }
 }

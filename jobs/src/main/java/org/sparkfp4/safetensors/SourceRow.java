@@ -8,8 +8,8 @@ import java.util.List;
 /**
  * A row of the source before its bytes are read.
  *
- * @param values a value a column of the unpruned schema: Integer, Long, Float, String, null, or a {@link ByteRange} for a
- *     payload
+ * @param values a value a column of the unpruned schema: Integer, Long, Float, String, null, or a {@link ByteRange} for
+ *     a payload
  */
 record SourceRow(List<Object> values) implements Serializable {
   static SourceRow of(Object... values) {

@@ -20,17 +20,22 @@ final class EncodedSlabReader {
 
   EncodedSlab read(InternalRow row) {
     InternalRow quantized = row.getStruct(QUANTIZED, Nvfp4Quantize.RETURN_TYPE.length());
+    ArrowRow arrow = row instanceof ArrowRow onColumns ? onColumns : null;
     return new EncodedSlab(
         row.getInt(UNIT),
         row.getInt(SLAB),
-        bytes(quantized, PACKED),
-        bytes(quantized, SCALES),
+        bytes(arrow, quantized, PACKED),
+        bytes(arrow, quantized, SCALES),
         quantized.getFloat(AMAX),
         quantized.getArray(SUM_SQUARES).toDoubleArray(),
         quantized.getArray(SQUARED_ERROR).toDoubleArray());
   }
 
-  private static ByteBuffer bytes(InternalRow quantized, int field) {
-    return quantized instanceof ArrowRow arrow ? arrow.bytes(field) : ByteBuffer.wrap(quantized.getBinary(field));
+  private static ByteBuffer bytes(ArrowRow arrow, InternalRow quantized, int field) {
+    if (arrow == null) {
+      return ByteBuffer.wrap(quantized.getBinary(field));
+    }
+
+    return ArrowRow.bytes(arrow.batchColumn(QUANTIZED).getChild(field), arrow.rowId()).nioBuffer();
   }
 }

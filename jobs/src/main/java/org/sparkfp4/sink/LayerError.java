@@ -1,5 +1,7 @@
 package org.sparkfp4.sink;
 
+import java.io.Serializable;
+
 /**
  * How far a quantized layer is from its source.
  *
@@ -8,7 +10,8 @@ package org.sparkfp4.sink;
  * @param sumSquares sum of the squares of its weights
  * @param squaredError sum of the squares of what quantization changed
  */
-public record LayerError(String module, float amax, double sumSquares, double squaredError) {
+public record LayerError(String module, float amax, double sumSquares, double squaredError)
+    implements Serializable {
   /** Relative error in the Frobenius norm; 0 for a layer of zeros. */
   public double relativeError() {
     return sumSquares == 0 ? 0 : Math.sqrt(squaredError / sumSquares);

@@ -1,5 +1,6 @@
 package org.sparkfp4.sink;
 
+import java.io.Serializable;
 import java.util.List;
 
 /**
@@ -13,7 +14,8 @@ import java.util.List;
  * @param layers how exact each quantized layer of the shard is
  */
 public record ShardRecord(
-    int shard, String file, long length, String sha256, String fingerprint, List<LayerError> layers) {
+    int shard, String file, long length, String sha256, String fingerprint, List<LayerError> layers)
+    implements Serializable {
   public ShardRecord {
     layers = List.copyOf(layers);
   }

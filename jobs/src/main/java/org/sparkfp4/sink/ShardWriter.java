@@ -91,7 +91,7 @@ final class ShardWriter implements DataWriter<InternalRow> {
 
   private void writeHeader() throws IOException {
     List<TensorInfo> tensors = shard.items().stream().flatMap(item -> item.outputs().stream()).toList();
-    out.write(ByteBuffer.wrap(SafetensorsHeader.encode(Map.of("format", "pt"), tensors)));
+    out.write(ByteBuffer.wrap(SafetensorsHeader.encode(tensors, Map.of("format", "pt"))));
   }
 
   @Override

@@ -16,7 +16,7 @@ public record Storage(FileSystem fs, boolean atomicRename) {
     FileSystem fs = RawFileSystem.of(path, conf);
     boolean rename =
         switch (commit) {
-          case "auto" -> !fs.getScheme().matches("s3a?|s3n|gs|oss|cosn|wasbs?|o3fs|swift");
+          case "auto" -> !fs.getUri().getScheme().matches("s3a?|s3n|gs|oss|cosn|wasbs?|o3fs|swift");
           case "rename" -> true;
           case "direct" -> false;
           default ->
@@ -28,6 +28,6 @@ public record Storage(FileSystem fs, boolean atomicRename) {
 
   /** The file's path on this machine's own file system, or null when the storage is another. */
   java.nio.file.Path local(Path path) {
-    return fs.getScheme().equals("file") ? java.nio.file.Path.of(path.toUri().getPath()) : null;
+    return fs.getUri().getScheme().equals("file") ? java.nio.file.Path.of(path.toUri().getPath()) : null;
   }
 }

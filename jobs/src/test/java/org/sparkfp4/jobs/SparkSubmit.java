@@ -71,8 +71,10 @@ final class SparkSubmit {
   RunningSubmit start(String... arguments) {
     List<String> command = new ArrayList<>(List.of(
         Path.of(System.getProperty("java.home"), "bin/java").toString(), "-Xmx" + heap, "-XX:+UseParallelGC"));
-    command.addAll(jvmFlags());
-    command.addAll(List.of("-cp", classPath() + ":" + ROOT.resolve("conf"), "org.apache.spark.deploy.SparkSubmit",
+    jvmFlags().stream().filter(flag -> !flag.startsWith("--add-modules")).forEach(command::add); // as the launcher does
+    command.addAll(classArchive());
+    command.addAll(List.of("-Dlog4j2.configurationFile=" + ROOT.resolve("conf/log4j2.properties"),
+        "-cp", classPath(), "org.apache.spark.deploy.SparkSubmit",
         "--properties-file", ROOT.resolve("conf/spark-defaults-local.conf").toString()));
     conf.forEach((key, value) -> command.addAll(List.of("--conf", key + "=" + value)));
     command.addAll(List.of("--class", "org.sparkfp4.jobs.Main", System.getProperty("sparkfp4.jar")));
@@ -82,6 +84,14 @@ final class SparkSubmit {
 
   static List<String> jvmFlags() {
     return List.of(read(TARGET.resolve("spark.jvmflags")).split("\\s+"));
+  }
+
+  /** The launcher's archive of Spark's classes where there is one: it halves the time of a start. */
+  private static List<String> classArchive() {
+    Path archive = ROOT.resolve("target/spark.jsa");
+    return Files.exists(archive)
+        ? List.of("-XX:SharedArchiveFile=" + archive, "-Xlog:disable", "-Xlog:all=error:stderr")
+        : List.of();
   }
 
   private static String classPath() {

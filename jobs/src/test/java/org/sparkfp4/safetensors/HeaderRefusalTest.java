@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.io.ByteArrayInputStream;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -21,7 +22,7 @@ class HeaderRefusalTest {
     "{'a':[1]}                                                   | 0  | tensor a is an array, not an object",
     "{'a':null}                                                  | 0  | tensor a is null, not an object",
     "{'__metadata__':'pt'}                                       | 0  | __metadata__ is a string, not an object",
-    "{'__metadata__':{'n':1}}                                    | 0  | __metadata__ entry n is an integer, not a string",
+    "{'__metadata__':{'n':1}} | 0 | __metadata__ entry n is an integer, not a string",
     "{'__metadata__':{'n':null}}                                 | 0  | __metadata__ entry n is null, not a string",
     "{'__metadata__':{'n':'1','n':'2'}}                          | 0  | __metadata__ entry n occurs twice",
     "{'__metadata__':{},'__metadata__':{}}                       | 0  | tensor name __metadata__ occurs twice",
@@ -113,7 +114,7 @@ class HeaderRefusalTest {
     return file(header, dataBytes, StandardCharsets.UTF_8);
   }
 
-  private static byte[] file(String header, int dataBytes, java.nio.charset.Charset charset) {
+  private static byte[] file(String header, int dataBytes, Charset charset) {
     byte[] json = header.getBytes(charset);
     byte[] rest = new byte[json.length + dataBytes];
     System.arraycopy(json, 0, rest, 0, json.length);
@@ -121,6 +122,10 @@ class HeaderRefusalTest {
   }
 
   private static byte[] withLength(long length, byte[] rest) {
-    return ByteBuffer.allocate(Long.BYTES + rest.length).order(ByteOrder.LITTLE_ENDIAN).putLong(length).put(rest).array();
+    return ByteBuffer.allocate(Long.BYTES + rest.length)
+        .order(ByteOrder.LITTLE_ENDIAN)
+        .putLong(length)
+        .put(rest)
+        .array();
   }
 }
