@@ -1,0 +1,159 @@
+package org.sparkfp4.plan;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import org.sparkfp4.checkpoint.LocatedTensor;
+import org.sparkfp4.checkpoint.ModelFamily;
+import org.sparkfp4.formats.Nvfp4;
+
+/**
+ * A plan in figures.
+ *
+ * @param family name of the model family
+ * @param options the plan's options
+ * @param tensorsIn tensors of the source
+ * @param tensorsOut tensors of the output
+ * @param bytesIn bytes of the source's tensors
+ * @param bytesOut bytes of the output's tensors
+ * @param parameters elements of the source's tensors
+ * @param quantizedParameters elements that become FP4
+ * @param units units, which share a global scale each
+ * @param cutUnits units that are read by rows, since they are larger than {@code slabBytes}
+ * @param slabBytes source bytes above which a unit is cut
+ * @param taskBytes most that a task holds at once: a slab of the source, mapped, and what it becomes
+ * @param shards the output's files and their bytes
+ * @param kept number of modules that stay as they are, by reason
+ * @param warnings what the reader should know before the run
+ */
+public record PlanSummary(
+    String family,
+    PlanOptions options,
+    long tensorsIn,
+    long tensorsOut,
+    long bytesIn,
+    long bytesOut,
+    long parameters,
+    long quantizedParameters,
+    long units,
+    long cutUnits,
+    long slabBytes,
+    long taskBytes,
+    List<ShardSize> shards,
+    Map<String, Long> kept,
+    List<String> warnings) {
+
+  /** Less of a model with experts than this is quantized only by mistake. */
+  private static final double LEAST_SHARE = 0.5;
+
+  /** A file of the output. */
+  public record ShardSize(String file, long bytes) {}
+
+  /** The figures of a plan for a model of that family. */
+  public static PlanSummary of(QuantizationPlan plan, ModelFamily family) {
+    Count count = new Count();
+    for (OutputShard shard : plan.shards()) {
+      shard.items().forEach(item -> count.add(item, plan.slabBytes()));
+    }
+
+    Map<String, Long> kept = new LinkedHashMap<>();
+    plan.kept().forEach(module -> kept.merge(module.reason(), 1L, Long::sum));
+    return new PlanSummary(
+        plan.family(),
+        plan.options(),
+        count.tensorsIn,
+        count.tensorsOut,
+        count.bytesIn,
+        plan.shards().stream().mapToLong(OutputShard::dataBytes).sum(),
+        count.parameters,
+        count.quantized,
+        count.units,
+        count.cutUnits,
+        plan.slabBytes(),
+        count.taskBytes,
+        plan.shards().stream().map(shard -> new ShardSize(shard.file(), shard.dataBytes())).toList(),
+        kept,
+        warnings(plan, family, (double) count.quantized / count.parameters));
+  }
+
+  private static List<String> warnings(QuantizationPlan plan, ModelFamily family, double share) {
+    List<String> warnings = new ArrayList<>();
+    if (family.hasExperts() && share < LEAST_SHARE) {
+      warnings.add(String.format(
+          Locale.ROOT,
+          "only %.1f %% of the parameters are quantized: see what is kept, and why; --targets may choose more",
+          100 * share));
+    }
+
+    if (!plan.options().weightOnly()) {
+      warnings.add("input scales are 1.0, as there are no activation statistics: blocks of activations whose largest "
+          + "magnitude is below about 0.006 become zero; --weight-only keeps activations in high precision");
+    }
+
+    return warnings;
+  }
+
+  /** The share of parameters that become FP4, 0 to 1. */
+  public double quantizedShare() {
+    return (double) quantizedParameters / parameters;
+  }
+
+  /** The summary as lines of text. */
+  public String text() {
+    return new PlanSummaryText(this).text();
+  }
+
+  /** Sums over the items of a plan. */
+  private static final class Count {
+    private long tensorsIn;
+    private long tensorsOut;
+    private long bytesIn;
+    private long parameters;
+    private long quantized;
+    private long units;
+    private long cutUnits;
+    private long taskBytes;
+
+    void add(ShardItem item, long slabBytes) {
+      tensorsOut += item.outputs().size();
+      if (item instanceof ShardItem.Copied copied) {
+        addSource(copied.source());
+      } else if (item instanceof ShardItem.Quantized whole) {
+        Unit unit = whole.unit();
+        unit.members().forEach(member -> {
+          addSource(member.weight());
+          quantized += elements(member.weight());
+        });
+        units++;
+        cutUnits += unit.isCut(slabBytes) ? 1 : 0;
+        taskBytes = Math.max(taskBytes, taskBytes(unit, slabBytes));
+      }
+    }
+
+    private void addSource(LocatedTensor tensor) {
+      tensorsIn++;
+      bytesIn += tensor.length();
+      parameters += elements(tensor);
+    }
+
+    private static long elements(LocatedTensor tensor) {
+      return tensor.rows() * tensor.cols();
+    }
+
+    /** A slab and its output; of a member that is cut, the block scales of all slabs too, which follow its codes. */
+    private static long taskBytes(Unit unit, long slabBytes) {
+      long blocks = unit.cols() / Nvfp4.BLOCK;
+      long outputRowBytes = blocks * (Nvfp4.BLOCK / 2 + 1);
+      long most = 0;
+      for (Slab slab : unit.slabs(slabBytes)) {
+        long rows = slab.isWhole() ? unit.sourceBytes() / unit.rowBytes() : slab.rows();
+        long scales = slab.isWhole() ? 0 : blocks * unit.members().get(slab.member()).weight().rows();
+        most = Math.max(most, rows * (unit.rowBytes() + outputRowBytes) + scales);
+      }
+
+      return most;
+    }
+  }
+}

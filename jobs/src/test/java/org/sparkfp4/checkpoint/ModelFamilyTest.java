@@ -1,0 +1,113 @@
+package org.sparkfp4.checkpoint;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.MissingNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.ByteArrayInputStream;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.FieldSource;
+
+class ModelFamilyTest {
+  static final List<String> FAMILIES = SyntheticModel.FAMILIES;
+
+  @ParameterizedTest
+  @FieldSource("FAMILIES")
+  void isFoundByItsModelType(String family) {
+    assertThat(ModelFamily.of(SyntheticModel.of(family).config()).name()).isEqualTo(family);
+  }
+
+  @Test
+  void isFoundByArchitectureWhereTheModelTypeIsNew() {
+    ObjectNode config = JsonNodeFactory.instance.objectNode().put("model_type", "my_qwen");
+    config.putArray("architectures").add("Qwen3MoeForCausalLM");
+
+    assertThat(ModelFamily.of(config).name()).isEqualTo("qwen3_moe");
+  }
+
+  @Test
+  void isFoundByTheModelTypeBeforeTheArchitecture() {
+    ObjectNode config = JsonNodeFactory.instance.objectNode().put("model_type", "kimi_k2");
+    config.putArray("architectures").add("DeepseekV3ForCausalLM");
+
+    assertThat(ModelFamily.of(config).name()).isEqualTo("kimi_k2");
+  }
+
+  @Test
+  void isFoundInTextConfig() {
+    ObjectNode config = JsonNodeFactory.instance.objectNode().put("model_type", "kimi_vl");
+    config.putObject("text_config").put("model_type", "deepseek_v3");
+
+    assertThat(ModelFamily.of(config).name()).isEqualTo("deepseek_v3");
+  }
+
+  @Test
+  void refusesAnUnknownModelType() {
+    ObjectNode config = JsonNodeFactory.instance.objectNode().put("model_type", "gpt_oss");
+    config.putArray("architectures").add("GptOssForCausalLM");
+
+    assertThatThrownBy(() -> ModelFamily.of(config))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessage("Cannot tell the model family: config.json has model_type [gpt_oss] and architectures "
+            + "[GptOssForCausalLM]; known model types are bert, deepseek_v2, deepseek_v3, glm4_moe, kimi_k2, llama, "
+            + "minimax_m2, mistral, mixtral, qwen2, qwen2_moe, qwen3, qwen3_moe");
+  }
+
+  @Test
+  void refusesAFolderWithoutConfig() {
+    assertThatThrownBy(() -> ModelFamily.of(MissingNode.getInstance()))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageStartingWith("Cannot plan without config.json");
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "mixtral, model.layers.3.block_sparse_moe.experts.7.w3.weight, ROUTED_EXPERT",
+    "mixtral, model.layers.3.block_sparse_moe.gate.weight, ROUTER",
+    "minimax_m2, model.layers.61.block_sparse_moe.e_score_correction_bias, OTHER",
+    "qwen2_moe, model.layers.3.mlp.shared_expert.up_proj.weight, SHARED_EXPERT",
+    "qwen2_moe, model.layers.3.mlp.shared_expert_gate.weight, ROUTER",
+    "qwen3_moe, model.layers.3.mlp.gate_proj.weight, DENSE_MLP",
+    "qwen3_moe, model.layers.3.self_attn.q_norm.weight, OTHER",
+    "deepseek_v3, model.layers.3.self_attn.kv_a_proj_with_mqa.weight, LATENT_ATTENTION",
+    "deepseek_v3, model.layers.3.self_attn.kv_b_proj.weight, ABSORBED",
+    "deepseek_v3, language_model.model.layers.3.mlp.shared_experts.up_proj.weight, SHARED_EXPERT",
+    "deepseek_v3, vision_tower.blocks.0.mlp.fc1.weight, VISION",
+    "deepseek_v2, language_model.model.layers.3.mlp.shared_experts.up_proj.weight, OTHER",
+    "glm4_moe, model.layers.3.self_attn.k_proj.bias, ATTENTION",
+    "llama, lm_head.weight, LM_HEAD",
+    "bert, bert.encoder.layer.11.attention.self.key.weight, ATTENTION",
+    "bert, encoder.layer.11.intermediate.dense.weight, DENSE_MLP",
+    "bert, bert.embeddings.word_embeddings.weight, EMBEDDING",
+    "bert, pooler.dense.weight, POOLER",
+    "llama, weight, OTHER"
+  })
+  void tellsRoles(String family, String tensor, Role role) {
+    assertThat(ModelFamily.of(SyntheticModel.of(family).config()).role(tensor)).isEqualTo(role);
+  }
+
+  @Test
+  void refusesATableThatNamesABlockItHasNot() {
+    assertThatThrownBy(() -> read("""
+        {"blocks": {}, "families": [{"name": "x", "model_types": ["x"], "layers": "l.{layer}", "blocks": ["b"],
+          "kept": {}}]}"""))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessage("Invalid model family x: there is no block b");
+    assertThatThrownBy(() -> read("""
+        {"blocks": {"b": {"role": "dense_mlp", "path": "l.{layer}", "linears": {"up": []}, "fused": [["up", "gate"]]}},
+         "families": []}"""))
+        .hasMessageContaining("Invalid block l.{layer}: fused [up, gate] names a layer that is not one of [up]");
+    assertThatThrownBy(() -> read("{\"blocks\": {}, \"families\": [], \"blokcs\": {}}"))
+        .hasMessageContaining("Unrecognized field \"blokcs\"");
+  }
+
+  private static ModelFamilies read(String json) throws Exception {
+    return ModelFamilies.read(new ByteArrayInputStream(json.getBytes(StandardCharsets.UTF_8)));
+  }
+}
