@@ -1,5 +1,6 @@
 package org.sparkfp4.checkpoint;
 
+import java.io.Serializable;
 import java.util.List;
 import org.sparkfp4.safetensors.DType;
 
@@ -13,7 +14,8 @@ import org.sparkfp4.safetensors.DType;
  * @param offset its first byte in that file (absolute: header included)
  * @param length its bytes
  */
-public record LocatedTensor(String name, DType dtype, List<Long> shape, String file, long offset, long length) {
+public record LocatedTensor(String name, DType dtype, List<Long> shape, String file, long offset, long length)
+    implements Serializable {
   public LocatedTensor {
     shape = List.copyOf(shape);
   }

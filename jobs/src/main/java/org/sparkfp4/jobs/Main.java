@@ -15,7 +15,9 @@ import picocli.CommandLine.TypeConversionException;
     synopsisSubcommandLabel = "COMMAND",
     versionProvider = Version.class,
     mixinStandardHelpOptions = true,
-    subcommands = {QuantizeCommand.class, InspectCommand.class, SynthesizeCommand.class},
+    subcommands = {
+      QuantizeCommand.class, VerifyCommand.class, InspectCommand.class, SynthesizeCommand.class, DemoCommand.class
+    },
     exitCodeListHeading = "%nExit status:%n",
     exitCodeList = {
       "0:done",

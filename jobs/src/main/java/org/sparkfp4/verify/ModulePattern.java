@@ -1,0 +1,43 @@
+package org.sparkfp4.verify;
+
+import java.util.regex.Pattern;
+import java.util.regex.PatternSyntaxException;
+
+/**
+ * An entry of a list of modules that stay in high precision.
+ *
+ * @param text the entry as the file has it
+ * @param full what must match a module's whole name
+ * @param loose what some loaders take for a match too
+ */
+record ModulePattern(String text, Pattern full, Pattern loose) {
+  /** ModelOpt's: a name or a shell pattern. vLLM also takes a module that merely contains the text. */
+  static ModulePattern glob(String text) {
+    StringBuilder regex = new StringBuilder();
+    for (char c : text.toCharArray()) {
+      regex.append(c == '*' ? ".*" : c == '?' ? "." : Pattern.quote(Character.toString(c)));
+    }
+
+    return new ModulePattern(
+        text, Pattern.compile(regex.toString()), Pattern.compile(".*" + Pattern.quote(text) + ".*"));
+  }
+
+  /** compressed-tensors': a name, or behind {@code re:} an expression that is matched from the name's start. */
+  static ModulePattern nameOrRegex(String text) throws PatternSyntaxException {
+    Pattern pattern =
+        text.startsWith("re:")
+            ? Pattern.compile("(?:" + text.substring(3) + ").*")
+            : Pattern.compile(Pattern.quote(text));
+    return new ModulePattern(text, pattern, pattern);
+  }
+
+  /** Whether every loader leaves the module alone. */
+  boolean excludes(String module) {
+    return full.matcher(module).matches();
+  }
+
+  /** Whether some loader may leave the module alone. */
+  boolean mayExclude(String module) {
+    return excludes(module) || loose.matcher(module).matches();
+  }
+}

@@ -1,0 +1,178 @@
+package org.sparkfp4.verify;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.util.SerializableConfiguration;
+import org.sparkfp4.checkpoint.Checkpoint;
+import org.sparkfp4.checkpoint.CheckpointIndex;
+import org.sparkfp4.checkpoint.InvalidCheckpointException;
+import org.sparkfp4.checkpoint.LocatedTensor;
+import org.sparkfp4.safetensors.InvalidSafetensorsException;
+import org.sparkfp4.sink.Manifest;
+import org.sparkfp4.sink.ShardRecord;
+
+/**
+ * A second reading of a quantized checkpoint beside its source, by the reference of the formats alone: no kernel, no
+ * plan and no writer that made it has a part in it.
+ *
+ * <p>Headers, index and configuration are held to the layout's rules on the driver; bytes are read by one task a shard,
+ * in slabs of rows.
+ */
+public final class Verification {
+  /** Above what rounding to 4 bits can do (at most 0.2 in any block whose scale is normal): a sign of a wrong layout. */
+  static final double LARGEST_ERROR = 0.25;
+
+  private static final int DESCRIBED = 100;
+
+  private final SparkSession spark;
+  private final Checkpoint source;
+  private final String folder;
+  private final double fraction;
+  private final Differences differences = new Differences(DESCRIBED);
+
+  /**
+   * @param source the checkpoint that was quantized
+   * @param folder the quantized checkpoint
+   * @param fraction share of the layers that are quantized again and compared byte for byte
+   */
+  public Verification(SparkSession spark, Checkpoint source, String folder, double fraction) {
+    this.spark = spark;
+    this.source = source;
+    this.folder = folder;
+    this.fraction = fraction;
+  }
+
+  /**
+   * Verifies the checkpoint.
+   *
+   * @throws IOException if one of the two cannot be read; what is wrong with the quantized one is in the result
+   */
+  public VerificationResult run() throws IOException {
+    Configuration conf = spark.sessionState().newHadoopConf();
+    QuantizedFolder quantizedFolder = QuantizedFolder.open(folder, conf);
+    Checkpoint quantized;
+    try {
+      quantized = Checkpoint.open(conf, folder);
+    } catch (InvalidCheckpointException | InvalidSafetensorsException e) {
+      differences.add(e.getMessage());
+      return result(List.of(), 0);
+    }
+
+    Scheme scheme = Scheme.of(quantized).orElse(null);
+    if (scheme == null) {
+      differences.add("Invalid checkpoint " + folder + ": it has no NVFP4 layers of one layout, ModelOpt's "
+          + "(weight_scale_2) or compressed-tensors' (weight_global_scale)");
+      return result(List.of(), 0);
+    }
+
+    Manifest manifest = quantizedFolder.manifest();
+    checkFiles(quantized, quantizedFolder, manifest);
+    TensorMatch match = new TensorMatch(source, quantized, scheme, fraction, differences);
+    List<QuantizationClaim> claims =
+        new ClaimReader(differences).read(scheme, quantized.config(), quantizedFolder.json("hf_quant_config.json"));
+    new ConfigCheck(claims, differences).check(match.layers().values(), match.copies());
+
+    List<ShardFindings> findings = verifyShards(tasks(quantized, manifest, match), quantizedFolder, conf);
+    findings.forEach(each -> differences.addAll(each.differences()));
+    List<LayerCheck> checks = findings.stream().flatMap(each -> each.layers().stream()).toList();
+    new GlobalScaleCheck(match.layers(), manifest != null, differences).check(checks);
+    checks.forEach(this::checkError);
+    return result(findings, match.copies().size());
+  }
+
+  private void checkFiles(Checkpoint quantized, QuantizedFolder quantizedFolder, Manifest manifest)
+      throws IOException {
+    quantized.strayShards().forEach(stray -> differences.add(
+        "Unexpected file " + stray + ": the index does not name it, but some runtimes load every .safetensors file"));
+    if (quantizedFolder.has(CheckpointIndex.NAME)) {
+      long bytes = quantized.tensors().stream().mapToLong(LocatedTensor::length).sum();
+      JsonNode total = quantizedFolder.totalSize();
+      if (!total.isIntegralNumber() || total.asLong() != bytes) {
+        differences.add(CheckpointIndex.NAME + " has the total_size " + (total.isMissingNode() ? "missing" : total)
+            + ", the tensors take " + bytes);
+      }
+    }
+
+    if (manifest != null) {
+      checkManifest(quantized, manifest);
+    }
+  }
+
+  private void checkManifest(Checkpoint quantized, Manifest manifest) {
+    Map<String, ShardRecord> recorded = byFile(manifest);
+    Set<String> files = new TreeSet<>(recorded.keySet());
+    for (FileStatus shard : quantized.shards()) {
+      String file = shard.getPath().getName();
+      ShardRecord known = recorded.get(file);
+      files.remove(file);
+      if (known == null) {
+        differences.add("Shard " + file + " is not in the manifest");
+      } else if (known.length() != shard.getLen()) {
+        differences.add("Shard " + file + " has " + shard.getLen() + " bytes, in the manifest " + known.length());
+      }
+    }
+
+    files.forEach(file -> differences.add("Missing shard " + file + ", which is in the manifest"));
+  }
+
+  private static Map<String, ShardRecord> byFile(Manifest manifest) {
+    return manifest == null
+        ? Map.of()
+        : manifest.shards().stream().collect(Collectors.toMap(ShardRecord::file, Function.identity()));
+  }
+
+  private static List<ShardTask> tasks(Checkpoint quantized, Manifest manifest, TensorMatch match) {
+    Map<String, List<CopiedTensor>> copies = match.copies().stream()
+        .collect(Collectors.groupingBy(tensor -> tensor.copy().file(), LinkedHashMap::new, Collectors.toList()));
+    Map<String, List<QuantizedLayer>> layers = match.layers().values().stream()
+        .collect(Collectors.groupingBy(layer -> layer.packed().file(), LinkedHashMap::new, Collectors.toList()));
+    Map<String, ShardRecord> recorded = byFile(manifest);
+    List<ShardTask> tasks = new ArrayList<>();
+    for (FileStatus shard : quantized.shards()) {
+      String file = shard.getPath().getName();
+      tasks.add(new ShardTask(
+          file,
+          shard.getLen(),
+          recorded.containsKey(file) ? recorded.get(file).sha256() : null,
+          copies.getOrDefault(file, List.of()),
+          layers.getOrDefault(file, List.of())));
+    }
+
+    return tasks;
+  }
+
+  private List<ShardFindings> verifyShards(List<ShardTask> tasks, QuantizedFolder quantizedFolder, Configuration conf) {
+    JavaSparkContext context = JavaSparkContext.fromSparkContext(spark.sparkContext());
+    ShardVerifier verifier = new ShardVerifier(
+        source.path().toString(), quantizedFolder.path().toString(), new SerializableConfiguration(conf));
+    return context.parallelize(tasks, tasks.size()).map(verifier).collect();
+  }
+
+  private void checkError(LayerCheck check) {
+    if (!(check.relativeError() <= LARGEST_ERROR)) {
+      differences.add(String.format("Layer %s has a relative error of %.3f, more than rounding can cause (%.2f)",
+          check.module(), check.relativeError(), LARGEST_ERROR));
+    }
+  }
+
+  private VerificationResult result(List<ShardFindings> findings, int copies) {
+    return new VerificationResult(
+        findings.size(),
+        findings.stream().mapToLong(ShardFindings::bytes).sum(),
+        copies,
+        findings.stream().flatMap(each -> each.layers().stream()).toList(),
+        differences);
+  }
+}
