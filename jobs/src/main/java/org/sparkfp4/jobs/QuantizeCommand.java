@@ -3,11 +3,10 @@ package org.sparkfp4.jobs;
 import java.io.IOException;
 import java.util.List;
 import java.util.concurrent.Callable;
+import java.util.function.Supplier;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.ModelFamily;
 import org.sparkfp4.layouts.Layout;
@@ -16,21 +15,25 @@ import org.sparkfp4.plan.PlanOptions;
 import org.sparkfp4.plan.PlanSummary;
 import org.sparkfp4.plan.Planner;
 import org.sparkfp4.plan.QuantizationPlan;
+import org.sparkfp4.plan.Targets;
 import org.sparkfp4.sink.OutputFolder;
 import org.sparkfp4.sink.ShardRecord;
 import org.sparkfp4.sink.Storage;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
 
 /** {@code quantize}: a checkpoint in, an NVFP4 checkpoint out. */
 @Command(
     name = "quantize",
     description = "Turns a mixture-of-experts checkpoint into an NVFP4 checkpoint.",
-    sortOptions = false)
+    sortOptions = false,
+    mixinStandardHelpOptions = true)
 final class QuantizeCommand implements Callable<Integer> {
-  private static final Logger LOG = LoggerFactory.getLogger(QuantizeCommand.class);
-
   @Option(names = "--input", required = true, paramLabel = "DIR", description = "Folder of the source checkpoint.")
   private String input;
 
@@ -74,19 +77,20 @@ final class QuantizeCommand implements Callable<Integer> {
   @Option(names = "--overwrite", description = "Replace what an earlier run with another plan left in the output.")
   private boolean overwrite;
 
+  @Mixin
+  private Verbosity verbosity;
+
+  @Spec
+  private CommandSpec spec;
+
   @Override
   public Integer call() throws IOException {
     SparkSession spark = Session.start("sparkfp4 quantize " + input);
     Configuration conf = spark.sessionState().newHadoopConf();
     Checkpoint source = Checkpoint.open(conf, input);
-    QuantizationPlan plan = plan(spark, source);
-    System.out.println(PlanSummary.of(plan).text());
-    if (!weightOnly) {
-      LOG.warn(
-          "Without statistics of the activations every input scale is 1.0: activation blocks whose largest value is "
-              + "below about 0.006 become zero. If the model has such activations, use --weight-only");
-    }
-
+    ModelFamily family = ModelFamily.of(source.config());
+    QuantizationPlan plan = plan(spark, source, family);
+    print(PlanSummary.of(plan, family).text());
     if (dryRun) {
       return CommandLine.ExitCode.OK;
     }
@@ -96,20 +100,47 @@ final class QuantizeCommand implements Callable<Integer> {
     OutputFolder out =
         new OutputFolder(Storage.of(folder, conf, spark.conf().get("spark.fp4.commit", "auto")).fs(), folder);
     List<ShardRecord> records = new QuantizeJob(spark, source, plan, out).run(overwrite);
-    System.out.println(QuantizeResult.of(plan, records).text(folder));
+    print(QuantizeResult.of(plan, records).text(folder) + System.lineSeparator());
     return CommandLine.ExitCode.OK;
   }
 
-  private QuantizationPlan plan(SparkSession spark, Checkpoint source) {
+  private void print(String text) {
+    spec.commandLine().getOut().print(text);
+    spec.commandLine().getOut().flush();
+  }
+
+  private QuantizationPlan plan(SparkSession spark, Checkpoint source, ModelFamily family) {
+    PlanOptions options =
+        new PlanOptions(
+            layout().name(), scaleSearch(), targets(), weightOnly, maxShardSize == null ? 0 : maxShardSize.bytes());
+    long slabBytes = spark.sparkContext().getConf().getSizeAsBytes("spark.fp4.unitBytes", "256m");
+    return new Planner(source, family, layout(), options, slabBytes).plan();
+  }
+
+  private Layout layout() {
+    return option(() -> Layouts.named(layout));
+  }
+
+  private String targets() {
+    return option(() -> Targets.named(targets).optionName());
+  }
+
+  private String scaleSearch() {
     if (!scaleSearch.equals("rtn")) {
-      throw new JobException("Invalid --scale-search: " + scaleSearch + "; this version has rtn");
+      throw new ParameterException(
+          spec.commandLine(), "Invalid --scale-search: " + scaleSearch + "; this version has rtn");
     }
 
-    Layout form = Layouts.named(layout);
-    PlanOptions options =
-        new PlanOptions(form.name(), scaleSearch, targets, weightOnly, maxShardSize == null ? 0 : maxShardSize.bytes());
-    long slabBytes = spark.sparkContext().getConf().getSizeAsBytes("spark.fp4.unitBytes", "256m");
-    return new Planner(source, ModelFamily.of(source.config()), form, options, slabBytes).plan();
+    return scaleSearch;
+  }
+
+  /** A value that is none of those that an option takes is a mistake in the command line. */
+  private <T> T option(Supplier<T> value) {
+    try {
+      return value.get();
+    } catch (IllegalArgumentException e) {
+      throw new ParameterException(spec.commandLine(), e.getMessage(), e);
+    }
   }
 
   private static Path qualified(Configuration conf, String folder) throws IOException {

@@ -12,8 +12,8 @@ import org.sparkfp4.plan.UnitTensor;
 
 /**
  * NVIDIA Model Optimizer's unified checkpoint: {@code weight}, {@code weight_scale}, {@code weight_scale_2} (amax /
- * 2688) and {@code input_scale}; described by config.json (flat) and by hf_quant_config.json (nested), which say the
- * same.
+ * 2688) and {@code input_scale}; described by config.json (flat) and by hf_quant_config.json (nested; flat where only
+ * weights are quantized), which say the same.
  */
 final class ModelOptLayout implements Layout {
   static final String NAME = "modelopt";
@@ -42,17 +42,19 @@ final class ModelOptLayout implements Layout {
 
   @Override
   public List<ConfigFile> configs(ObjectNode sourceConfig, QuantizationPlan plan) {
-    String algorithm = plan.options().weightOnly() ? "W4A16_NVFP4" : "NVFP4";
+    boolean weightOnly = plan.options().weightOnly();
     List<String> exclusions = Exclusions.of(plan).stream().map(Exclusion::glob).toList();
+    ObjectNode flat = flat(weightOnly, exclusions);
+    // vLLM refuses W4A16_NVFP4 in the nested form
     return List.of(
-        ConfigJson.with(sourceConfig, flat(algorithm, plan.options().weightOnly(), exclusions)),
-        new ConfigFile("hf_quant_config.json", nested(algorithm, exclusions)));
+        ConfigJson.with(sourceConfig, flat),
+        new ConfigFile("hf_quant_config.json", weightOnly ? flat : nested(exclusions)));
   }
 
-  private static ObjectNode flat(String algorithm, boolean weightOnly, List<String> exclusions) {
+  private static ObjectNode flat(boolean weightOnly, List<String> exclusions) {
     ObjectNode config = ConfigJson.object();
     config.put("quant_method", "modelopt");
-    config.put("quant_algo", algorithm);
+    config.put("quant_algo", weightOnly ? "W4A16_NVFP4" : "NVFP4");
     config.set("producer", producer());
     ObjectNode group = config.putObject("config_groups").putObject("group_0");
     if (!weightOnly) {
@@ -65,11 +67,11 @@ final class ModelOptLayout implements Layout {
     return config;
   }
 
-  private static ObjectNode nested(String algorithm, List<String> exclusions) {
+  private static ObjectNode nested(List<String> exclusions) {
     ObjectNode config = ConfigJson.object();
     config.set("producer", producer());
     ObjectNode quantization = config.putObject("quantization");
-    quantization.put("quant_algo", algorithm);
+    quantization.put("quant_algo", "NVFP4");
     quantization.putNull("kv_cache_quant_algo");
     quantization.put("group_size", Nvfp4.BLOCK);
     addAll(quantization.putArray("exclude_modules"), exclusions);

@@ -7,7 +7,7 @@ import java.util.Set;
 import org.sparkfp4.checkpoint.Role;
 
 /** Which layers {@code --targets} quantizes. */
-enum Targets {
+public enum Targets {
   EXPERTS(EnumSet.of(Role.ROUTED_EXPERT)),
   MLP(EnumSet.of(Role.ROUTED_EXPERT, Role.SHARED_EXPERT, Role.DENSE_MLP)),
   LINEARS(EnumSet.of(
@@ -24,7 +24,7 @@ enum Targets {
    *
    * @throws IllegalArgumentException if there are none; the message lists the names
    */
-  static Targets named(String name) {
+  public static Targets named(String name) {
     for (Targets targets : values()) {
       if (targets.optionName().equals(name)) {
         return targets;
@@ -35,7 +35,8 @@ enum Targets {
         + String.join(", ", List.of(values()).stream().map(Targets::optionName).toList()));
   }
 
-  String optionName() {
+  /** The name that {@code --targets} takes. */
+  public String optionName() {
     return name().toLowerCase(Locale.ROOT);
   }
 

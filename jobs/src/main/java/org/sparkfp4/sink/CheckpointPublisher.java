@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.SerializationFeature;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
@@ -14,15 +15,20 @@ import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.io.IOUtils;
 import org.sparkfp4.checkpoint.Checkpoint;
+import org.sparkfp4.checkpoint.ModelFamily;
 import org.sparkfp4.layouts.ConfigFile;
 import org.sparkfp4.layouts.IndexFile;
 import org.sparkfp4.layouts.Layout;
 import org.sparkfp4.layouts.ModelCard;
+import org.sparkfp4.layouts.RoleErrors;
+import org.sparkfp4.plan.PlanSummary;
 import org.sparkfp4.plan.QuantizationPlan;
 
 /** Turns finished shards into a checkpoint: everything beside them, and at last the index. */
 public final class CheckpointPublisher {
   private static final ObjectMapper JSON = new ObjectMapper().enable(SerializationFeature.INDENT_OUTPUT);
+
+  private static final String CARD = "README.md";
 
   private final OutputFolder output;
   private final Checkpoint source;
@@ -56,16 +62,33 @@ public final class CheckpointPublisher {
       write(config.name(), config.content());
     }
 
-    List<LayerError> layers = records.stream().flatMap(record -> record.layers().stream()).toList();
     AtomicFile.write(
-        output.fs(), new Path(output.path(), "README.md"),
-        ModelCard.text(plan, producer, layers).getBytes(StandardCharsets.UTF_8));
+        output.fs(), new Path(output.path(), CARD), modelCard(records, conf).getBytes(StandardCharsets.UTF_8));
     Manifest manifest =
         new Manifest(
             producer, plan.fingerprint(), plan.input(), plan.family(), plan.options(), plan.sources(), records);
     write(Manifest.FILE, JSON.valueToTree(manifest));
     lock.requireHeld();
     write(OutputFolder.INDEX, IndexFile.of(plan));
+  }
+
+  private String modelCard(List<ShardRecord> records, Configuration conf) throws IOException {
+    ModelFamily family = ModelFamily.of(source.config());
+    RoleErrors errors = new RoleErrors(family);
+    records.stream()
+        .flatMap(record -> record.layers().stream())
+        .forEach(layer -> errors.add(layer.module(), layer.sumSquares(), layer.squaredError()));
+    return ModelCard.text(
+        PlanSummary.of(plan, family), plan.fingerprint(), source.config(), sourceCard(conf), producer, errors.list());
+  }
+
+  private String sourceCard(Configuration conf) throws IOException {
+    Path card = new Path(source.path(), CARD);
+    try (InputStream in = card.getFileSystem(conf).open(card)) {
+      return new String(in.readAllBytes(), StandardCharsets.UTF_8);
+    } catch (FileNotFoundException e) {
+      return "";
+    }
   }
 
   private void requireComplete(List<ShardRecord> records) {
