@@ -21,6 +21,13 @@ final class FailureHandler implements IExecutionExceptionHandler {
     }
 
     PrintWriter err = line.getErr();
+    if (isShuttingDown()) {
+      // Ctrl-C or a kill: Spark has stopped under the command, and what it threw then tells nothing
+      err.println("Interrupted.");
+      err.flush();
+      return line.getCommandSpec().exitCodeOnExecutionException();
+    }
+
     Throwable told = told(failure);
     if (isVerbose(line.getCommandSpec()) || !isExpected(told)) {
       failure.printStackTrace(err);
@@ -29,6 +36,18 @@ final class FailureHandler implements IExecutionExceptionHandler {
     err.println(line.getColorScheme().errorText(message(told)));
     err.flush();
     return line.getCommandSpec().exitCodeOnExecutionException();
+  }
+
+  /** Whether the JVM is on its way out: it takes no more hooks then. */
+  private static boolean isShuttingDown() {
+    Thread probe = new Thread(() -> {});
+    try {
+      Runtime.getRuntime().addShutdownHook(probe);
+      Runtime.getRuntime().removeShutdownHook(probe);
+      return false;
+    } catch (IllegalStateException e) {
+      return true;
+    }
   }
 
   /** The exception whose message says most: below Spark's wrappers, the task's own. */

@@ -48,6 +48,11 @@ final class RunningSubmit implements AutoCloseable {
     return process.descendants().filter(RunningSubmit::isExecutor).toList();
   }
 
+  /** Stops the driver as Ctrl-C does, by SIGTERM: SIGINT is ignored in all that a shell put in the background. */
+  void interrupt() {
+    process.destroy();
+  }
+
   /** Ends the driver as a power cut would, and its executors with it. */
   void kill() {
     List<ProcessHandle> executors = executors();

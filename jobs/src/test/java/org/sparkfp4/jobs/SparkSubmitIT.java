@@ -56,6 +56,22 @@ class SparkSubmitIT {
   }
 
   @Test
+  void interruptedCommandSaysSoAndNoMore() {
+    Path output = folder.resolve("checkpoint");
+    try (RunningSubmit running = SparkSubmit.local(1)
+        .start("synthesize", "--output", output.toString(), "--size", "8GiB", "--shard-size", "64MiB")) {
+      running.awaitThat("a shard", () -> Files.exists(output) && output.toFile().list().length > 0);
+
+      running.interrupt();
+      SparkSubmitResult result = running.await();
+
+      assertThat(result.status()).isEqualTo(143);
+      assertThat(result.err()).contains("Interrupted.").doesNotContain("SparkException");
+      assertThat(output.resolve("model.safetensors.index.json")).doesNotExist();
+    }
+  }
+
+  @Test
   void killedDriverLeavesNoExecutor() {
     Path output = folder.resolve("checkpoint");
     try (RunningSubmit running = SparkSubmit.localCluster(1)
