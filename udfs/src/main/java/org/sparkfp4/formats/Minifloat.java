@@ -11,7 +11,7 @@ final class Minifloat {
    * Rounds to the nearest value of the narrow format, ties to the even code.
    *
    * <p>The format's values are evenly spaced within a binade, and its subnormals continue the spacing of its lowest
-   * binade. Adding 1.5 * 2^23 spacings pushes everything below one spacing out of the float's mantissa, so the addition
+   * binade. Adding 2^23 spacings pushes everything below one spacing out of the float's mantissa, so the addition
    * itself rounds, to nearest even, and the low mantissa bits of the sum count the spacings. Where the rounding reaches
    * the next binade the count carries into the code's exponent field, as it should.
    *
@@ -24,7 +24,7 @@ final class Minifloat {
   static int round(int magnitude, int mantissaBits, int lowestExponent) {
     int lowest = F32_BIAS + lowestExponent;
     int exponent = Math.max(magnitude >>> F32_MANTISSA_BITS, lowest);
-    int magicBits = (exponent + F32_MANTISSA_BITS - mantissaBits) << F32_MANTISSA_BITS | 0x40_0000;
+    int magicBits = (exponent + F32_MANTISSA_BITS - mantissaBits) << F32_MANTISSA_BITS;
     float sum = Float.intBitsToFloat(magnitude) + Float.intBitsToFloat(magicBits);
     int spacings = Float.floatToRawIntBits(sum) - magicBits;
     return spacings + ((exponent - lowest) << mantissaBits);
