@@ -1,10 +1,11 @@
 #!/bin/sh
-# Builds the library into target/native-resources, the module's resource folder; Maven runs it.
+# Builds the library into target/native-resources, the module's resource folder, or checks what was built; Maven runs it.
 # usage: build.sh AUTO|ON|OFF VERSION      JAVA_HOME names the JDK whose jni.h is used
+#        build.sh check
 # AUTO leaves the library out, with one line of warning, where a tool is missing; ON fails there; OFF leaves it out.
 set -eu
 mode=$1
-version=$2
+version=${2:-}
 cd "$(dirname "$0")"
 
 # What an earlier build left must not be packaged.
@@ -23,6 +24,10 @@ quietly() {
 
 case $mode in
   AUTO | ON) ;;
+  check)
+    [ ! -d target/native-resources ] || quietly cmake --build target/cmake --target check
+    exit 0
+    ;;
   OFF) leave_out ;;
   *)
     echo "Invalid native.cpu: $mode, must be AUTO, ON or OFF" >&2

@@ -10,7 +10,6 @@ namespace sparkfp4 {
 constexpr int kBlock = 16;        // elements that share a scale
 constexpr int kPackedBlock = 8;   // bytes of a block's codes
 constexpr int kLanes = 16;        // accumulators of an error sum
-constexpr int kStrip = 16;        // blocks that the vector tiers take at a time, one a lane
 
 // The lanes of a segment's two sums; the lane of a block is its index in the segment modulo 16.
 struct ErrorLanes {

@@ -5,8 +5,8 @@
 //
 // No element is divided. Rounding is monotonic, so the code of w, the number of E2M1 midpoints that RN(|w| / d) passes,
 // is the number of thresholds that |w| passes, the threshold of a midpoint being the smallest float whose quotient
-// passes. Thresholds() finds them once a block and narrows them to the source's type, in which they are compared as
-// integers. All of it is exact for d in [kMinFactor, kMaxFactor]; other strips go to the scalar tier, which divides.
+// passes. thresholds() finds them once a block and narrows them to the source's type, in which they are compared as
+// integers. All of it is exact for d in [kMinFactor, kMaxFactor]; outside, the scalar tier divides.
 //
 // Included by one file a tier, which gives its Isa internal linkage and so keeps these instances to itself.
 #pragma once
@@ -22,24 +22,14 @@ namespace sparkfp4 {
 constexpr float kMinFactor = 0x1p-100f;
 constexpr float kMaxFactor = 0x1p125f;
 constexpr int kThresholds = 8;
-constexpr int kPrefetch = 2048;  // bytes ahead of the load
+constexpr int kPrefetch = 4096;  // bytes ahead of the load
+constexpr int kGroup = 4;        // strips
 
 template <typename Isa>
 struct Factors {
   typename Isa::Int bytes;  // E4M3
   typename Isa::Float d;
 };
-
-// Both halves of each lane get its high (kHigh) or low 16 bits.
-template <typename Isa>
-SPARKFP4_INLINE typename Isa::Int duplicate_high(typename Isa::Int x) {
-  return Isa::bit_or(Isa::bit_and(x, Isa::set(0xffff0000)), Isa::template shift_right<16>(x));
-}
-
-template <typename Isa>
-SPARKFP4_INLINE typename Isa::Int duplicate_low(typename Isa::Int x) {
-  return Isa::bit_or(Isa::template shift_left<16>(x), x);
-}
 
 // 0 <= x <= 448 to E4M3, nearest even.
 template <typename Isa>
@@ -133,7 +123,7 @@ template <typename Isa, typename Type>
 SPARKFP4_INLINE void narrow(typename Isa::Int *bits) {
   if constexpr (std::is_same_v<Type, Bf16>) {
     for (int i = 0; i < kThresholds; i++) {
-      bits[i] = duplicate_high<Isa>(bits[i]);
+      bits[i] = Isa::duplicate_high(bits[i]);
     }
   } else {
     // d <= kMaxFactor leaves no quotient of a binary16 but 0 so small that it rounds to zero.
@@ -141,12 +131,12 @@ SPARKFP4_INLINE void narrow(typename Isa::Int *bits) {
     for (int i = 1; i < kThresholds; i++) {
       typename Isa::Int passes = Isa::add_int(bits[i], Isa::set(1));
       typename Isa::Int up = Isa::to_half_upwards(Isa::as_float(passes));
-      bits[i] = duplicate_low<Isa>(Isa::sub_int(up, Isa::set(1)));
+      bits[i] = Isa::duplicate_low(Isa::sub_int(up, Isa::set(1)));
     }
   }
 }
 
-// The squares of |w| and |w| - magnitude * d, one rounding an operation.
+// The squares of w and w - e2m1(code) * d, one rounding an operation.
 template <typename Isa>
 struct Squares {
   typename Isa::Float weight;
@@ -155,7 +145,7 @@ struct Squares {
 
 template <typename Isa>
 SPARKFP4_INLINE Squares<Isa> squares(typename Isa::Float w, typename Isa::Int code, typename Isa::Float d) {
-  typename Isa::Float error = Isa::sub(w, Isa::mul(Isa::e2m1_magnitude(code), d));
+  typename Isa::Float error = Isa::sub(w, Isa::mul(Isa::e2m1(code), d));
   return {Isa::mul(w, w), Isa::mul(error, error)};
 }
 
@@ -169,6 +159,11 @@ struct Layout {
   static constexpr uint32_t kMagnitude = kNarrow ? 0x7fff7fff : 0x7fffffff;
 };
 
+template <typename Type>
+constexpr int dtype_of() {
+  return std::is_same_v<Type, Bf16> ? SPARKFP4_BF16 : std::is_same_v<Type, F16> ? SPARKFP4_F16 : SPARKFP4_F32;
+}
+
 template <typename Isa, typename Type>
 SPARKFP4_INLINE void load_strip(const unsigned char *source, typename Isa::Int *x) {
 #pragma GCC unroll 4
@@ -181,20 +176,28 @@ SPARKFP4_INLINE void load_strip(const unsigned char *source, typename Isa::Int *
 template <typename Isa, typename Type>
 SPARKFP4_INLINE typename Isa::Int largest_magnitudes(const typename Isa::Int *x) {
   using Int = typename Isa::Int;
-  Int magnitude = Isa::set(Layout<Type>::kMagnitude);
-  Int largest = Isa::bit_and(x[0], magnitude);
+  constexpr int kVectors = Layout<Type>::kVectors;
+  Int largest[kVectors];
 #pragma GCC unroll 16
-  for (int j = 1; j < Layout<Type>::kVectors; j++) {
-    Int other = Isa::bit_and(x[j], magnitude);
-    largest = Layout<Type>::kNarrow ? Isa::max_u16(largest, other) : Isa::max_u32(largest, other);
+  for (int j = 0; j < kVectors; j++) {
+    largest[j] = Isa::bit_and(x[j], Isa::set(Layout<Type>::kMagnitude));
+  }
+
+#pragma GCC unroll 4
+  for (int half = kVectors / 2; half > 0; half /= 2) {
+#pragma GCC unroll 8
+    for (int j = 0; j < half; j++) {
+      largest[j] = Layout<Type>::kNarrow ? Isa::max_u16(largest[j], largest[j + half])
+                                         : Isa::max_u32(largest[j], largest[j + half]);
+    }
   }
 
   if constexpr (Layout<Type>::kNarrow) {
-    Int high = Isa::template shift_right<16>(largest);
-    largest = Isa::max_u32(Isa::bit_and(largest, Isa::set(0xffff)), high);
+    Int high = Isa::template shift_right<16>(largest[0]);
+    return Isa::max_u32(Isa::bit_and(largest[0], Isa::set(0xffff)), high);
+  } else {
+    return largest[0];
   }
-
-  return largest;
 }
 
 // Bits of a Type, in the low half of each lane where it is narrow, to binary32.
@@ -221,25 +224,8 @@ SPARKFP4_INLINE typename Isa::Float widen_high(typename Isa::Int bits) {
 // Codes of all elements of a vector, each in the low bits of its place.
 template <typename Isa, typename Type>
 SPARKFP4_INLINE typename Isa::Int encode_vector(typename Isa::Int x, const typename Isa::Int *bits) {
-  using Int = typename Isa::Int;
-  Int magnitude = Isa::bit_and(x, Isa::set(Layout<Type>::kMagnitude));
-  if constexpr (Layout<Type>::kNarrow) {
-    Int code = Isa::signed_code_16(x, magnitude, bits[0]);
-#pragma GCC unroll 8
-    for (int i = 1; i < kThresholds; i++) {
-      code = Isa::count_greater_16(code, magnitude, bits[i]);
-    }
-
-    return code;
-  } else {
-    Int code = Isa::signed_code_32(x, magnitude, bits[0]);
-#pragma GCC unroll 8
-    for (int i = 1; i < kThresholds; i++) {
-      code = Isa::count_greater_32(code, magnitude, bits[i]);
-    }
-
-    return code;
-  }
+  typename Isa::Int magnitude = Isa::bit_and(x, Isa::set(Layout<Type>::kMagnitude));
+  return Layout<Type>::kNarrow ? Isa::code_16(x, magnitude, bits) : Isa::code_32(x, magnitude, bits);
 }
 
 // Eight codes of each block in a lane, the first in its lowest bits.
@@ -276,9 +262,14 @@ SPARKFP4_INLINE Squares<Isa> two_squares(const typename Isa::Int *x, const typen
   using Int = typename Isa::Int;
   constexpr int kFirst = Layout<Type>::kNarrow ? kElement / 2 : kElement;
   constexpr int kSecond = kFirst + Layout<Type>::kVectors / 2;
-  Int magnitude = Isa::set(Layout<Type>::kMagnitude);
-  Int a = Isa::bit_and(x[kFirst], magnitude);
-  Int b = Isa::bit_and(x[kSecond], magnitude);
+  Int a = x[kFirst];
+  Int b = x[kSecond];
+  if constexpr (!Isa::kSignedE2m1) {
+    // The squares are the same without the signs.
+    a = Isa::bit_and(a, Isa::set(Layout<Type>::kMagnitude));
+    b = Isa::bit_and(b, Isa::set(Layout<Type>::kMagnitude));
+  }
+
   if constexpr (Layout<Type>::kNarrow && kElement % 2 == 1) {
     return plus<Isa>(
         squares<Isa>(widen_high<Isa, Type>(a), Isa::template shift_right<16>(codes[kFirst]), d),
@@ -302,105 +293,133 @@ SPARKFP4_INLINE Squares<Isa> sum_squares(const typename Isa::Int *x, const typen
   return plus<Isa>(even, odd);
 }
 
-// Encodes a strip at the task's beginning; lane is that of its first block. False, with nothing written, where d leaves
-// the range in which the thresholds are exact.
-template <typename Isa, sparkfp4_recipe kRecipe, typename Type, bool kSums>
-SPARKFP4_INLINE bool encode_strip(const EncodeTask &task, int lane, typename Isa::Int *largest) {
+// A strip between its two steps.
+template <typename Isa, typename Type>
+struct Prepared {
+  typename Isa::Int x[Layout<Type>::kVectors];
+  typename Isa::Int bits[kThresholds];
+  typename Isa::Float d;
+};
+
+// Loads a strip, writes its scales and finds its thresholds. False, for which nothing is to be relied on, where d leaves
+// the range in which those are exact.
+template <typename Isa, sparkfp4_recipe kRecipe, typename Type>
+SPARKFP4_INLINE bool prepare_strip(const unsigned char *source, float global_scale, unsigned char *scales,
+                                   typename Isa::Int *largest, Prepared<Isa, Type> *strip) {
   using Int = typename Isa::Int;
-  constexpr int kVectors = Layout<Type>::kVectors;
-  Int x[kVectors];
-  load_strip<Isa, Type>(task.source, x);
-  Int amax = largest_magnitudes<Isa, Type>(x);
-  Factors<Isa> block = factors<Isa, kRecipe, Type>(widen_low<Isa, Type>(amax), task.global_scale);
-  *largest = Isa::max_u32(*largest, amax);
-  if (__builtin_expect(!proved<Isa>(block.d), false)) {
-    return false;
+  Int x[Layout<Type>::kVectors];
+  load_strip<Isa, Type>(source, x);
+#pragma GCC unroll 16
+  for (int j = 0; j < Layout<Type>::kVectors; j++) {
+    strip->x[j] = x[j];
   }
 
+  Int amax = largest_magnitudes<Isa, Type>(x);
+  *largest = Isa::max_u32(*largest, amax);
+  Factors<Isa> block = factors<Isa, kRecipe, Type>(widen_low<Isa, Type>(amax), global_scale);
+  Isa::store_bytes(scales, block.bytes);
   Int bits[kThresholds];
   thresholds<Isa>(block.d, bits);
   if constexpr (Layout<Type>::kNarrow) {
     narrow<Isa, Type>(bits);
   }
 
+#pragma GCC unroll 8
+  for (int i = 0; i < kThresholds; i++) {
+    strip->bits[i] = bits[i];
+  }
+
+  strip->d = block.d;
+  return proved<Isa>(block.d);
+}
+
+// Writes a strip's codes and adds its errors to the lanes from lane on.
+template <typename Isa, typename Type, bool kSums>
+SPARKFP4_INLINE void finish_strip(const Prepared<Isa, Type> &strip, unsigned char *packed, ErrorLanes *sums, int lane) {
+  using Int = typename Isa::Int;
+  constexpr int kVectors = Layout<Type>::kVectors;
   Int codes[kVectors];
 #pragma GCC unroll 16
   for (int j = 0; j < kVectors; j++) {
-    codes[j] = encode_vector<Isa, Type>(x[j], bits);
+    codes[j] = encode_vector<Isa, Type>(strip.x[j], strip.bits);
   }
 
-  Isa::store_pairs(task.packed, pack_half<Isa, Type>(codes), pack_half<Isa, Type>(codes + kVectors / 2));
-  Isa::store_bytes(task.scales, block.bytes);
+  Isa::store_pairs(packed, pack_half<Isa, Type>(codes), pack_half<Isa, Type>(codes + kVectors / 2));
   if constexpr (kSums) {
-    Squares<Isa> sums = sum_squares<Isa, Type>(x, codes, block.d);
-    Isa::accumulate(task.sums->squares + lane, sums.weight);
-    Isa::accumulate(task.sums->errors + lane, sums.error);
+    Squares<Isa> total = sum_squares<Isa, Type>(strip.x, codes, strip.d);
+    Isa::accumulate(sums->squares + lane, total.weight);
+    Isa::accumulate(sums->errors + lane, total.error);
   }
-
-  return true;
 }
 
-// The scalar tier on a strip, whose blocks have lanes of their own from 0 on.
-template <typename Isa>
-__attribute__((noinline, cold)) static void divide_strip(EncodeFunction divide, EncodeTask strip, int lane) {
-  ErrorLanes own = {};
-  ErrorLanes *sums = strip.sums;
-  strip.sums = sums == nullptr ? nullptr : &own;
-  divide(strip);
-  for (int i = 0; sums != nullptr && i < Isa::kWidth; i++) {
-    sums->squares[lane + i] += own.squares[i];
-    sums->errors[lane + i] += own.errors[i];
+// Encodes up to kGroup strips, the first of which has lane 0, and raises largest. The first step is a long chain of
+// operations, most of all a division, and the second is short: strip by strip the processor would wait.
+template <typename Isa, sparkfp4_recipe kRecipe, typename Type, bool kSums>
+SPARKFP4_INLINE void encode_group(const EncodeTask &group, typename Isa::Int *largest) {
+  constexpr int64_t kStripBytes = Isa::kWidth * kBlock * Layout<Type>::kBytes;
+  Prepared<Isa, Type> strips[kGroup];
+  int count = static_cast<int>(group.blocks / Isa::kWidth);
+  bool exact = true;
+  for (int i = 0; i < count; i++) {
+    const unsigned char *source = group.source + i * kStripBytes;
+    for (int j = 0; j < kStripBytes; j += 64) {
+      __builtin_prefetch(source + kPrefetch + j);
+    }
+
+    exact &= prepare_strip<Isa, kRecipe, Type>(source, group.global_scale, group.scales + i * Isa::kWidth, largest,
+                                               &strips[i]);
+  }
+
+  if (!exact) {
+    kScalarKernel.encode[kRecipe][dtype_of<Type>()](group);
+    return;
+  }
+
+  for (int i = 0; i < count; i++) {
+    finish_strip<Isa, Type, kSums>(strips[i], group.packed + i * Isa::kWidth * kPackedBlock, group.sums,
+                                   i * Isa::kWidth % kLanes);
   }
 }
 
 template <typename Isa, sparkfp4_recipe kRecipe, typename Type, bool kSums>
-static uint32_t encode_strips(const EncodeTask &task) {
+static uint32_t encode_blocks(const EncodeTask &task) {
   constexpr int64_t kBytes = kBlock * Layout<Type>::kBytes;
-  constexpr int kDtype = std::is_same_v<Type, Bf16> ? SPARKFP4_BF16 : std::is_same_v<Type, F16> ? SPARKFP4_F16 : SPARKFP4_F32;
-  EncodeFunction divide = kScalarKernel.encode[kRecipe][kDtype];
+  constexpr int64_t kGroupBlocks = kGroup * Isa::kWidth;
+  static_assert(kGroupBlocks % kLanes == 0, "a group begins at lane 0");
   typename Isa::Int largest = Isa::set(0);
-  int64_t whole = task.blocks / Isa::kWidth * Isa::kWidth;
-  EncodeTask strip = task;
-  strip.blocks = Isa::kWidth;
-  for (int64_t block = 0; block < whole; block += Isa::kWidth) {
-    int lane = static_cast<int>(block % kLanes);
-    for (int i = 0; i < Isa::kWidth * kBytes; i += 64) {
-      __builtin_prefetch(strip.source + kPrefetch + i);
-    }
-
-    if (!encode_strip<Isa, kRecipe, Type, kSums>(strip, lane, &largest)) {
-      divide_strip<Isa>(divide, strip, lane);
-    }
-
-    strip.source += Isa::kWidth * kBytes;
-    strip.packed += Isa::kWidth * kPackedBlock;
-    strip.scales += Isa::kWidth;
+  EncodeTask group = task;
+  int64_t left = task.blocks;
+  while (left >= Isa::kWidth) {
+    group.blocks = left >= kGroupBlocks ? kGroupBlocks : left / Isa::kWidth * Isa::kWidth;
+    encode_group<Isa, kRecipe, Type, kSums>(group, &largest);
+    group.source += group.blocks * kBytes;
+    group.packed += group.blocks * kPackedBlock;
+    group.scales += group.blocks;
+    left -= group.blocks;
   }
 
-  int rest = static_cast<int>(task.blocks - whole);
-  if (rest > 0) {
-    // Blocks of zeros fill the strip: they add 0 to lanes that no other block of it has.
-    unsigned char source[Isa::kWidth * kBytes] = {};
-    unsigned char packed[Isa::kWidth * kPackedBlock];
-    unsigned char scales[Isa::kWidth];
-    std::memcpy(source, strip.source, rest * kBytes);
-    EncodeTask padded = {source, Isa::kWidth, task.global_scale, packed, scales, task.sums};
-    int lane = static_cast<int>(whole % kLanes);
-    if (!encode_strip<Isa, kRecipe, Type, kSums>(padded, lane, &largest)) {
-      divide_strip<Isa>(divide, padded, lane);
+  uint32_t rest = 0;
+  if (left > 0) {
+    // Less than a strip: to the scalar tier, with lanes from 0 on that are then moved to their place.
+    ErrorLanes own = {};
+    group.blocks = left;
+    group.sums = kSums ? &own : nullptr;
+    rest = kScalarKernel.encode[kRecipe][dtype_of<Type>()](group);
+    int lane = static_cast<int>((task.blocks - left) % kLanes);
+    for (int i = 0; kSums && i < left; i++) {
+      task.sums->squares[lane + i] += own.squares[i];
+      task.sums->errors[lane + i] += own.errors[i];
     }
-
-    std::memcpy(strip.packed, packed, rest * kPackedBlock);
-    std::memcpy(strip.scales, scales, rest);
   }
 
-  return Isa::reduce_max_u32(largest);
+  uint32_t main = Isa::reduce_max_u32(largest);
+  return rest > main ? rest : main;
 }
 
 template <typename Isa, sparkfp4_recipe kRecipe, typename Type>
 static uint32_t encode(const EncodeTask &task) {
-  return task.sums == nullptr ? encode_strips<Isa, kRecipe, Type, false>(task)
-                              : encode_strips<Isa, kRecipe, Type, true>(task);
+  return task.sums == nullptr ? encode_blocks<Isa, kRecipe, Type, false>(task)
+                              : encode_blocks<Isa, kRecipe, Type, true>(task);
 }
 
 template <typename Isa, typename Type>
@@ -431,8 +450,7 @@ static uint32_t amax(const unsigned char *source, int64_t elements) {
     largest[0] = Isa::max_u32(Isa::bit_and(largest[0], Isa::set(0xffff)), high);
   }
 
-  constexpr int kDtype = kNarrow ? SPARKFP4_BF16 : SPARKFP4_F32;
-  uint32_t rest = kScalarKernel.amax[kDtype](source + whole, (bytes - whole) / Layout<Type>::kBytes);
+  uint32_t rest = kScalarKernel.amax[dtype_of<Type>()](source + whole, (bytes - whole) / Layout<Type>::kBytes);
   uint32_t main = Isa::reduce_max_u32(largest[0]);
   return rest > main ? rest : main;
 }

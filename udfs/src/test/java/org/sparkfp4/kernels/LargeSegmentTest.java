@@ -29,52 +29,47 @@ class LargeSegmentTest {
   private final List<Nvfp4Kernel> kernels = Nvfp4Kernels.available();
   private final Nvfp4Kernel fastest = kernels.get(kernels.size() - 1);
   private long source;
+  private long packed;
+  private long scales;
 
   @BeforeEach
   void allocate() {
     Assumptions.assumeFalse(fastest.tier().equals("java"), "the Java tier takes too long, and its pieces have a test");
     source = MemoryUtil.allocateMemory(ELEMENTS * 2);
+    packed = MemoryUtil.allocateMemory(ELEMENTS / 2);
+    scales = MemoryUtil.allocateMemory(ELEMENTS / 16);
+    MemoryUtil.putShort(source + 2 * (ELEMENTS - 1), THREE);
   }
 
   @AfterEach
   void free() {
-    if (source != 0) {
-      MemoryUtil.freeMemory(source);
+    for (long address : new long[] {source, packed, scales}) {
+      if (address != 0) {
+        MemoryUtil.freeMemory(address);
+      }
     }
   }
 
   @Test
-  void amax() {
-    MemoryUtil.putShort(source + 2 * (ELEMENTS - 1), THREE);
+  void amaxAndEncode() {
+    long[] addresses = {source};
+    float amax = fastest.amax(ElementType.BF16, addresses, new long[] {ELEMENTS});
+    ErrorSums sums = new ErrorSums();
+    fastest.encode(Nvfp4Recipe.MODELOPT, ElementType.BF16, addresses, new long[] {ROWS}, COLS, amax, packed, scales,
+        new ErrorSums[] {sums});
 
-    assertThat(fastest.amax(ElementType.BF16, new long[] {source}, new long[] {ELEMENTS})).isEqualTo(3);
+    assertThat(amax).isEqualTo(3);
+    assertThat(MemoryUtil.getByte(scales)).isEqualTo((byte) 0x38);
+    assertThat(MemoryUtil.getByte(scales + ELEMENTS / 16 - 2)).isEqualTo((byte) 0x38);
+    assertThat(MemoryUtil.getByte(scales + ELEMENTS / 16 - 1)).isEqualTo((byte) 0x7e);
+    assertThat(MemoryUtil.getByte(packed + ELEMENTS / 2 - 2)).isZero();
+    assertThat(MemoryUtil.getByte(packed + ELEMENTS / 2 - 1)).isEqualTo((byte) 0x70);
+    assertThat(sums.squares()).isEqualTo(9);
 
     MemoryUtil.putShort(source + 2 * (ELEMENTS - 3), (short) 0xff80);
 
-    assertThatThrownBy(() -> fastest.amax(ElementType.BF16, new long[] {source}, new long[] {ELEMENTS}))
+    assertThatThrownBy(() -> fastest.amax(ElementType.BF16, addresses, new long[] {ELEMENTS}))
         .isInstanceOf(NonFiniteException.class)
         .hasMessage("Invalid weight: -Infinity at element " + (ELEMENTS - 3) + " of segment 0, must be finite");
-  }
-
-  @Test
-  void encode() {
-    MemoryUtil.putShort(source + 2 * (ELEMENTS - 1), THREE);
-    long packed = MemoryUtil.allocateMemory(ELEMENTS / 2);
-    long scales = MemoryUtil.allocateMemory(ELEMENTS / 16);
-    try {
-      ErrorSums sums = new ErrorSums();
-      fastest.encode(Nvfp4Recipe.MODELOPT, ElementType.BF16, new long[] {source}, new long[] {ROWS}, COLS, 3, packed, scales,
-          new ErrorSums[] {sums});
-
-      assertThat(MemoryUtil.getByte(scales)).isEqualTo((byte) 0x38);
-      assertThat(MemoryUtil.getByte(scales + ELEMENTS / 16 - 2)).isEqualTo((byte) 0x38);
-      assertThat(MemoryUtil.getByte(scales + ELEMENTS / 16 - 1)).isEqualTo((byte) 0x7e);
-      assertThat(MemoryUtil.getByte(packed + ELEMENTS / 2 - 2)).isZero();
-      assertThat(MemoryUtil.getByte(packed + ELEMENTS / 2 - 1)).isEqualTo((byte) 0x70);
-      assertThat(sums.squares()).isEqualTo(9);
-    } finally {
-      MemoryUtil.freeMemory(packed);
-      MemoryUtil.freeMemory(scales);
-    }
   }
 }
