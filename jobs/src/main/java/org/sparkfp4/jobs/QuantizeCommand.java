@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.function.Supplier;
+import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
@@ -99,9 +100,22 @@ final class QuantizeCommand implements Callable<Integer> {
     requireApart(qualified(conf, input), folder);
     OutputFolder out =
         new OutputFolder(Storage.of(folder, conf, spark.conf().get("spark.fp4.commit", "auto")).fs(), folder);
-    List<ShardRecord> records = new QuantizeJob(spark, source, plan, out).run(overwrite);
-    print(QuantizeResult.of(plan, records).text(folder) + System.lineSeparator());
-    return CommandLine.ExitCode.OK;
+    ResumeHint hint = new ResumeHint(spec.commandLine().getErr(), resumeCommand());
+    try {
+      List<ShardRecord> records = new QuantizeJob(spark, source, plan, out).run(overwrite);
+      print(QuantizeResult.of(plan, records).text(folder) + System.lineSeparator());
+      return CommandLine.ExitCode.OK;
+    } finally {
+      hint.close();
+    }
+  }
+
+  /** The command that finishes what this one began: itself, but for what would throw the beginning away. */
+  private String resumeCommand() {
+    return spec.commandLine().getParseResult().originalArgs().stream()
+        .filter(argument -> !argument.equals("--overwrite"))
+        .map(argument -> argument.matches("[\\w@%+=:,./-]+") ? argument : "'" + argument.replace("'", "'\\''") + "'")
+        .collect(Collectors.joining(" ", spec.qualifiedName() + " ", ""));
   }
 
   private void print(String text) {

@@ -22,28 +22,41 @@ final class ClaimReader {
    * The claims of a checkpoint's files.
    *
    * @param config content of config.json
-   * @param nested content of hf_quant_config.json, a missing node where there is none
+   * @param hfQuantConfig content of hf_quant_config.json, nested or flat; a missing node where there is none
    */
-  List<QuantizationClaim> read(Scheme scheme, JsonNode config, JsonNode nested) {
+  List<QuantizationClaim> read(Scheme scheme, JsonNode config, JsonNode hfQuantConfig) {
     JsonNode flat = config.path("quantization_config");
     List<QuantizationClaim> claims = new ArrayList<>();
     if (scheme == Scheme.COMPRESSED_TENSORS) {
       addCompressedTensors(flat, claims);
     } else {
-      if (flat.isObject() || nested.isMissingNode()) {
-        expect(CONFIG, flat, "quant_method", "modelopt");
-        addModelOpt(CONFIG, flat, "ignore", claims);
+      if (flat.isObject() || hfQuantConfig.isMissingNode()) {
+        addFlat(CONFIG, flat, claims);
       }
 
-      if (!nested.isMissingNode()) {
-        JsonNode quantization = nested.path("quantization");
-        expect(HF_QUANT_CONFIG, quantization, "group_size", "16");
-        expectPresent(HF_QUANT_CONFIG, quantization, "kv_cache_quant_algo");
-        addModelOpt(HF_QUANT_CONFIG, quantization, "exclude_modules", claims);
+      if (hfQuantConfig.has("quant_method")) {
+        addFlat(HF_QUANT_CONFIG, hfQuantConfig, claims);
+      } else if (!hfQuantConfig.isMissingNode()) {
+        addNested(hfQuantConfig.path("quantization"), claims);
       }
     }
 
     return claims;
+  }
+
+  private void addFlat(String file, JsonNode quantization, List<QuantizationClaim> claims) {
+    expect(file, quantization, "quant_method", "modelopt");
+    addModelOpt(file, quantization, "ignore", claims);
+  }
+
+  private void addNested(JsonNode quantization, List<QuantizationClaim> claims) {
+    expect(HF_QUANT_CONFIG, quantization, "group_size", "16");
+    expectPresent(HF_QUANT_CONFIG, quantization, "kv_cache_quant_algo");
+    if (quantization.path("quant_algo").asText().equals("W4A16_NVFP4")) {
+      differences.add(HF_QUANT_CONFIG + " has quant_algo \"W4A16_NVFP4\" in the nested form, which vLLM refuses");
+    }
+
+    addModelOpt(HF_QUANT_CONFIG, quantization, "exclude_modules", claims);
   }
 
   private void addModelOpt(String file, JsonNode quantization, String excluded, List<QuantizationClaim> claims) {
