@@ -55,16 +55,23 @@ uint32_t element_bits(sparkfp4_dtype dtype, const void *data, int64_t index) {
 }
 
 // Only once an element is known to be there: the passes themselves look at maxima alone.
-sparkfp4_status find_non_finite(sparkfp4_dtype dtype, int64_t segment, const void *data, sparkfp4_position *position) {
-  uint32_t magnitude = dtype == SPARKFP4_F32 ? F32::kMagnitude : Bf16::kMagnitude;
+sparkfp4_status find_non_finite(const Kernel &kernel, sparkfp4_dtype dtype, int64_t segment, const unsigned char *source,
+                                int64_t elements, sparkfp4_position *position) {
+  constexpr int64_t kChunk = 4096;
+  const AmaxFunction amax = kernel.amax[dtype];
+  int64_t bytes = dtype == SPARKFP4_F32 ? 4 : 2;
   int64_t index = 0;
-  while ((element_bits(dtype, data, index) & magnitude) < infinity(dtype)) {
+  while (index + kChunk <= elements && amax(source + index * bytes, kChunk) < infinity(dtype)) {
+    index += kChunk;
+  }
+
+  while (amax(source + index * bytes, 1) < infinity(dtype)) {
     index++;
   }
 
   position->segment = segment;
   position->index = index;
-  position->value = element_value(dtype, element_bits(dtype, data, index));
+  position->value = element_value(dtype, element_bits(dtype, source, index));
   return SPARKFP4_NON_FINITE;
 }
 
@@ -135,7 +142,7 @@ sparkfp4_status sparkfp4_amax(sparkfp4_tier tier, sparkfp4_dtype dtype, const sp
     const unsigned char *source = static_cast<const unsigned char *>(segments[i].data);
     uint32_t magnitude = chosen->amax[dtype](source, segments[i].count);
     if (magnitude >= infinity(dtype)) {
-      return find_non_finite(dtype, i, source, non_finite);
+      return find_non_finite(*chosen, dtype, i, source, segments[i].count, non_finite);
     }
 
     largest = magnitude > largest ? magnitude : largest;
@@ -172,7 +179,7 @@ sparkfp4_status sparkfp4_encode(sparkfp4_tier tier, sparkfp4_recipe recipe, spar
     ErrorLanes lanes = {};
     EncodeTask task = {source, blocks, global_scale, packed_next, scales_next, sums == nullptr ? nullptr : &lanes};
     if (chosen->encode[recipe][dtype](task) >= infinity(dtype)) {
-      return find_non_finite(dtype, i, source, non_finite);
+      return find_non_finite(*chosen, dtype, i, source, blocks * kBlock, non_finite);
     }
 
     if (sums != nullptr) {
