@@ -71,7 +71,7 @@ public final class Nvfp4Kernels {
 
     Optional<String> absence = NativeLibrary.absence();
     if (absence.isPresent()) {
-      LOG.warn("NVFP4 kernels run in Java, an order of magnitude slower: {}", absence.get());
+      LOG.warn("NVFP4 kernels run in Java, which is far slower: {}", absence.get());
     } else {
       LOG.info("NVFP4 kernels run on tier {}", chosen.tier());
     }
