@@ -118,6 +118,17 @@ class NativeLibraryTest {
         .hasMessageStartingWith("Invalid kernel tier: sse9, available here: auto, java");
   }
 
+  @Test
+  void prefetchTakesAnyRange() {
+    NativeMemory memory = NativeMemory.of(new byte[10_000], 3);
+
+    for (int bytes : new int[] {0, 1, 5000, 10_000}) {
+      NativeLibrary.prefetch(memory.address(), bytes);
+    }
+
+    assertThat(memory.bytes()).containsOnly(0);
+  }
+
   /** RHEL 8 and its kin have glibc 2.28. */
   @Test
   void needsNoGlibcAbove228() throws Exception {
