@@ -40,8 +40,8 @@ public final class Nvfp4Kernels {
     }
 
     return available.stream().filter(kernel -> kernel.tier().equals(wanted)).findFirst()
-        .orElseThrow(() -> new IllegalArgumentException("Invalid kernel tier: " + tier + ", available here: " + AUTO + ", "
-            + available.stream().map(Nvfp4Kernel::tier).collect(Collectors.joining(", "))
+        .orElseThrow(() -> new IllegalArgumentException("Invalid kernel tier: " + tier + ", available here: " + AUTO
+            + ", " + available.stream().map(Nvfp4Kernel::tier).collect(Collectors.joining(", "))
             + NativeLibrary.absence().map(reason -> " (" + reason + ")").orElse("")));
   }
 

@@ -145,7 +145,8 @@ class NativeLibraryTest {
     String output = new String(readelf.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
 
     assertThat(readelf.waitFor()).as(output).isZero();
-    List<String> minors = Pattern.compile("GLIBC_2\\.(\\d+)").matcher(output).results().map(found -> found.group(1)).toList();
+    List<String> minors =
+        Pattern.compile("GLIBC_2\\.(\\d+)").matcher(output).results().map(found -> found.group(1)).toList();
     assertThat(minors).isNotEmpty().allSatisfy(minor -> assertThat(Integer.parseInt(minor)).isLessThanOrEqualTo(28));
     assertThat(Pattern.compile("Shared library: \\[([^]]+)]").matcher(output).results()
         .map(found -> found.group(1))).isSubsetOf("libc.so.6", "libm.so.6", "ld-linux-aarch64.so.1");
@@ -155,7 +156,8 @@ class NativeLibraryTest {
   private static String tier(String tier) throws Exception {
     ClassLoader fresh = new FreshKernels();
     try {
-      Object kernel = fresh.loadClass(Nvfp4Kernels.class.getName()).getMethod("forTier", String.class).invoke(null, tier);
+      Class<?> kernels = fresh.loadClass(Nvfp4Kernels.class.getName());
+      Object kernel = kernels.getMethod("forTier", String.class).invoke(null, tier);
       return (String) fresh.loadClass(Nvfp4Kernel.class.getName()).getMethod("tier").invoke(kernel);
     } catch (InvocationTargetException e) {
       throw (Exception) e.getCause();
