@@ -76,7 +76,8 @@ public final class Planner {
         slabBytes,
         source.files(),
         new ShardPacker(items, options.maxShardBytes()).shards(),
-        kept(found, tensors));
+        kept(found, tensors),
+        List.of());
   }
 
   private IllegalArgumentException nothingToQuantize(UnitFinder found, Targets targets) {
@@ -105,7 +106,7 @@ public final class Planner {
       if (members == null) {
         items.add(ItemDraft.copied(anchor));
       } else {
-        Unit unit = new Unit(id++, name(members), anchor.dtype(), anchor.cols(), members);
+        Unit unit = new Unit(id++, name(members), anchor.dtype().name(), anchor.cols(), members);
         items.add(ItemDraft.quantized(unit, layout.tensors(unit, options)));
       }
     }

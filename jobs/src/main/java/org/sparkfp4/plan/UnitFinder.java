@@ -96,7 +96,7 @@ final class UnitFinder {
       }
     }
 
-    return weights.stream().map(weight -> new Member(module(weight.name()), weight)).toList();
+    return weights.stream().map(weight -> new Member(module(weight.name()), weight, null)).toList();
   }
 
   private static boolean fits(LocatedTensor weight) {
