@@ -46,6 +46,12 @@ public final class ModelConfig {
         .orElseThrow(() -> new IllegalArgumentException("Invalid config.json: it has no whole number " + key));
   }
 
+  /** The value of a key, of text_config if it has one; the empty text where there is none. */
+  String text(String key) {
+    JsonNode nested = root.path(NESTED).path(key);
+    return (nested.isTextual() ? nested : root.path(key)).asText();
+  }
+
   /** The outer model_type, then the nested one; those that are there. */
   List<String> modelTypes() {
     return texts("model_type");

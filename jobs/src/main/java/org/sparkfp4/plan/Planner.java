@@ -16,6 +16,7 @@ import org.sparkfp4.checkpoint.ModelFamily;
 import org.sparkfp4.checkpoint.ModelTensors;
 import org.sparkfp4.checkpoint.Role;
 import org.sparkfp4.checkpoint.RoledTensor;
+import org.sparkfp4.checkpoint.SourceTensors;
 import org.sparkfp4.checkpoint.TensorClassifier;
 import org.sparkfp4.layouts.Layout;
 
@@ -61,7 +62,7 @@ public final class Planner {
   public QuantizationPlan plan() {
     Targets targets = Targets.named(options.targets());
     ModelTensors tensors = new TensorClassifier(family, new ModelConfig(source.config())).classify(source.tensors());
-    UnitFinder found = new UnitFinder(tensors.blocks(), targets);
+    UnitFinder found = new UnitFinder(tensors, targets);
     if (found.units().isEmpty()) {
       throw nothingToQuantize(found, targets);
     }
@@ -77,7 +78,7 @@ public final class Planner {
         source.files(),
         new ShardPacker(items, options.maxShardBytes()).shards(),
         kept(found, tensors),
-        List.of());
+        tensors.source().dropped().stream().map(part -> new DroppedTensor(part.name(), part.length())).toList());
   }
 
   private IllegalArgumentException nothingToQuantize(UnitFinder found, Targets targets) {
@@ -103,10 +104,12 @@ public final class Planner {
     int id = 0;
     for (LocatedTensor anchor : anchors) {
       List<Member> members = units.get(anchor);
-      if (members == null) {
+      if (members == null && tensors.source().stored(anchor) != null) {
+        items.add(ItemDraft.dequantized(tensors.source().stored(anchor)));
+      } else if (members == null) {
         items.add(ItemDraft.copied(anchor));
       } else {
-        Unit unit = new Unit(id++, name(members), anchor.dtype().name(), anchor.cols(), members);
+        Unit unit = new Unit(id++, name(members), tensors.source().scheme(anchor), anchor.cols(), members);
         items.add(ItemDraft.quantized(unit, layout.tensors(unit, options)));
       }
     }
@@ -130,11 +133,7 @@ public final class Planner {
   private static void requireDistinctNames(List<ItemDraft> items) {
     Set<String> names = new HashSet<>();
     for (ItemDraft item : items) {
-      if (item.unit() == null) {
-        requireNew(names, item.anchor().name());
-      }
-
-      item.tensors().forEach(tensor -> requireNew(names, tensor.output().name()));
+      item.at(0).outputs().forEach(tensor -> requireNew(names, tensor.name()));
     }
   }
 
@@ -158,12 +157,12 @@ public final class Planner {
     kept.sort(Comparator.comparing(Reasoned::tensor, SOURCE_ORDER));
     Set<KeptModule> modules = new LinkedHashSet<>();
     tensors.heads().forEach(head -> modules.add(new KeptModule(head, Role.LM_HEAD.description())));
-    kept.forEach(each -> modules.add(new KeptModule(UnitFinder.module(each.tensor().name()), each.reason())));
+    kept.forEach(each -> modules.add(new KeptModule(SourceTensors.module(each.tensor().name()), each.reason())));
     return List.copyOf(modules);
   }
 
   private static boolean isMatrix(LocatedTensor tensor) {
-    return tensor.shape().size() >= 2 && tensor.name().endsWith(".weight");
+    return tensor.shape().size() >= 2 && SourceTensors.isWeight(tensor.name());
   }
 
   private record Reasoned(LocatedTensor tensor, String reason) {}

@@ -7,22 +7,26 @@ import java.util.List;
 import java.util.Map;
 import org.sparkfp4.checkpoint.BlockTensors;
 import org.sparkfp4.checkpoint.LocatedTensor;
+import org.sparkfp4.checkpoint.ModelTensors;
 import org.sparkfp4.checkpoint.Role;
+import org.sparkfp4.checkpoint.SourceTensors;
+import org.sparkfp4.checkpoint.StoredWeight;
+import org.sparkfp4.formats.CodeType;
 import org.sparkfp4.formats.Nvfp4;
 
 /** Decides which layers are quantized, and which of them share a global scale. */
 final class UnitFinder {
-  private static final String WEIGHT = ".weight";
-
+  private final SourceTensors source;
   private final Targets targets;
   private final List<List<Member>> units = new ArrayList<>();
   private final List<LocatedTensor> kept = new ArrayList<>();
   private final Map<LocatedTensor, String> reasons = new IdentityHashMap<>();
 
-  UnitFinder(List<BlockTensors> blocks, Targets targets) {
+  UnitFinder(ModelTensors tensors, Targets targets) {
+    this.source = tensors.source();
     this.targets = targets;
-    Map<String, String> unfit = unfitExperts(blocks);
-    blocks.forEach(block -> find(block, unfit));
+    Map<String, String> unfit = unfitExperts(tensors.blocks());
+    tensors.blocks().forEach(block -> find(block, unfit));
   }
 
   /** The members of each unit. */
@@ -44,7 +48,7 @@ final class UnitFinder {
    * Why the experts of a layer cannot be quantized, by the experts' common path. Runtimes keep a layer's experts in
    * one fused module: all of them are quantized or none is.
    */
-  private static Map<String, String> unfitExperts(List<BlockTensors> blocks) {
+  private Map<String, String> unfitExperts(List<BlockTensors> blocks) {
     Map<String, String> unfit = new HashMap<>();
     for (BlockTensors block : blocks) {
       if (block.role() == Role.ROUTED_EXPERT) {
@@ -70,7 +74,7 @@ final class UnitFinder {
         keep(weights, block.role().description());
       } else if (block.role() == Role.ROUTED_EXPERT && whole != null) {
         keep(weights, whole);
-      } else if (weights.stream().allMatch(UnitFinder::fits)) {
+      } else if (weights.stream().allMatch(this::fits)) {
         units.add(members(weights));
       } else {
         keep(weights, unfitReason(weights.stream().filter(weight -> !fits(weight)).findFirst().orElseThrow()));
@@ -85,33 +89,40 @@ final class UnitFinder {
     }
   }
 
-  private static List<Member> members(List<LocatedTensor> weights) {
+  private List<Member> members(List<LocatedTensor> weights) {
     LocatedTensor first = weights.get(0);
     for (LocatedTensor weight : weights) {
-      if (weight.dtype() != first.dtype() || weight.cols() != first.cols()) {
-        throw new IllegalArgumentException("Cannot quantize " + first.name() + " (" + first.dtype() + ", K "
-            + first.cols() + ", " + first.file() + ") and " + weight.name() + " (" + weight.dtype() + ", K "
+      if (!source.scheme(weight).equals(source.scheme(first)) || weight.cols() != first.cols()) {
+        throw new IllegalArgumentException("Cannot quantize " + first.name() + " (" + source.scheme(first) + ", K "
+            + first.cols() + ", " + first.file() + ") and " + weight.name() + " (" + source.scheme(weight) + ", K "
             + weight.cols() + ", " + weight.file() + "): runtimes fuse them, so they must share a global scale, a "
-            + "dtype and K; store both in one dtype");
+            + "dtype and K; store both in one way");
       }
     }
 
-    return weights.stream().map(weight -> new Member(module(weight.name()), weight, null)).toList();
+    return weights.stream().map(this::member).toList();
   }
 
-  private static boolean fits(LocatedTensor weight) {
-    return weight.cols() % Nvfp4.BLOCK == 0 && weight.length() > 0;
+  private Member member(LocatedTensor weight) {
+    StoredWeight stored = source.stored(weight);
+    return new Member(SourceTensors.module(weight.name()), weight, stored == null ? null : stored.scale());
   }
 
-  private static String unfitReason(LocatedTensor weight) {
+  private boolean fits(LocatedTensor weight) {
+    return weight.cols() % divisor(weight) == 0 && weight.length() > 0;
+  }
+
+  /** What K must be a multiple of; a block of MXFP4 becomes two of NVFP4. */
+  private long divisor(LocatedTensor weight) {
+    StoredWeight stored = source.stored(weight);
+    return stored != null && stored.scheme().codes() == CodeType.E2M1 ? stored.scheme().blockCols() : Nvfp4.BLOCK;
+  }
+
+  private String unfitReason(LocatedTensor weight) {
     return weight.length() == 0
         ? "no elements"
-        : "K " + weight.cols() + " is no multiple of " + Nvfp4.BLOCK
+        : "K " + weight.cols() + " is no multiple of " + divisor(weight)
             + ", here or in a layer that runtimes fuse with it";
-  }
-
-  static String module(String tensor) {
-    return tensor.endsWith(WEIGHT) ? tensor.substring(0, tensor.length() - WEIGHT.length()) : tensor;
   }
 
   private static String parent(String path) {
