@@ -93,7 +93,8 @@ class ColumnarBytesTest {
   void aProjectionOfMoreThanTheWritersColumnsHandsThemOn() {
     Queries.registerQuantize(spark);
     Dataset<Row> query = Queries.units(spark, Map.of("rows", "4"))
-        .selectExpr("unit", "name", "data0", "name AS again", "q(data0, data1, data2, dtype, cols, amax) AS q");
+        .selectExpr("unit", "name", "data0", "name AS again",
+            "q(data0, data1, data2, null, null, null, dtype, cols, amax) AS q");
     Map<Integer, QuantizedRow> values = new TreeMap<>();
     for (Row row : query.collectAsList()) {
       assertThat(row.getString(1)).isEqualTo("experts." + row.getInt(0));
