@@ -8,8 +8,8 @@ import scala.collection.AbstractIterator;
 import scala.collection.Iterator;
 
 /**
- * The projected batches of one task. As with Spark's own readers, a batch is valid until the next is asked for; a consumer
- * that closes it earlier does no harm.
+ * The projected batches of one task. As with Spark's own readers, a batch is valid until the next is asked for; a
+ * consumer that closes it earlier does no harm.
  */
 final class ArrowProjectIterator extends AbstractIterator<ColumnarBatch> {
   private final Iterator<ColumnarBatch> input;

@@ -11,8 +11,8 @@ import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * Gives a writer rows that lead to the Arrow memory, in place of rows into which all bytes are copied. Only directly under
- * a write: any operator between would be given one row object that changes under it.
+ * Gives a writer rows that lead to the Arrow memory, in place of rows into which all bytes are copied. Only directly
+ * under a write: any operator between would be given one row object that changes under it.
  */
 final class ArrowRowsRewrite implements UnaryOperator<SparkPlan> {
   @Override

@@ -1,6 +1,7 @@
 package org.sparkfp4.columnar;
 
 import java.util.Arrays;
+import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicReference;
 import org.apache.spark.SparkConf;
@@ -47,7 +48,8 @@ final class ColumnarMode {
       throw new IllegalArgumentException("Invalid " + CONF + ": " + mode + ", must be auto or off");
     }
 
-    boolean plugin = Arrays.asList(sparkConf.get("spark.plugins", "").trim().split("\\s*,\\s*")).contains(RAPIDS_PLUGIN);
+    List<String> plugins = Arrays.asList(sparkConf.get("spark.plugins", "").trim().split("\\s*,\\s*"));
+    boolean plugin = plugins.contains(RAPIDS_PLUGIN);
     if (plugin && Boolean.parseBoolean(conf.getConfString(RAPIDS_CONF, "true"))) {
       return Optional.of("the RAPIDS Accelerator (" + RAPIDS_PLUGIN + ") is active and plans the projections itself");
     }

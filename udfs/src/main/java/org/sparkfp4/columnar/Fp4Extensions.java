@@ -6,8 +6,8 @@ import scala.Function1;
 import scala.runtime.BoxedUnit;
 
 /**
- * What {@code spark.sql.extensions=org.sparkfp4.columnar.Fp4Extensions} adds to a session: the rule that runs functions on
- * columns (conf {@code spark.fp4.columnar}: auto or off), and the SQL functions.
+ * What {@code spark.sql.extensions=org.sparkfp4.columnar.Fp4Extensions} adds to a session: the rule that runs functions
+ * on columns (conf {@code spark.fp4.columnar}: auto or off), and the SQL functions.
  */
 public final class Fp4Extensions implements Function1<SparkSessionExtensions, BoxedUnit> {
   @Override

@@ -8,8 +8,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A rewrite that another Spark cannot break: where a class or method that it was built for is gone, the plan stays as it
- * is. That is slower, never wrong.
+ * A rewrite that another Spark cannot break: where a class or method that it was built for is gone, the plan stays as
+ * it is. That is slower, never wrong.
  */
 final class GuardedRule extends Rule<SparkPlan> {
   private static final Logger LOG = LoggerFactory.getLogger(GuardedRule.class);

@@ -11,8 +11,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The Arrow memory of one operator in one task. When the task ends, everything opened on it is closed; memory that is then
- * still in use was leaked, and the task fails, unless it has failed already.
+ * The Arrow memory of one operator in one task. When the task ends, everything opened on it is closed; memory that is
+ * then still in use was leaked, and the task fails, unless it has failed already.
  */
 final class TaskMemory implements TaskCompletionListener, TaskFailureListener {
   private static final Logger LOG = LoggerFactory.getLogger(TaskMemory.class);

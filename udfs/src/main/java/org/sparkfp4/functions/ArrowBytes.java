@@ -17,8 +17,8 @@ public final class ArrowBytes {
   }
 
   /**
-   * A view of one value: {@code memoryAddress()} and {@code capacity()} are the value's. It holds no reference of its own
-   * and is valid as long as the column is; retain it through its reference manager to keep it longer.
+   * A view of one value: {@code memoryAddress()} and {@code capacity()} are the value's. It holds no reference of its
+   * own and is valid as long as the column is; retain it through its reference manager to keep it longer.
    *
    * @throws IllegalArgumentException if the column has no Arrow binary values or the value is null
    */

@@ -15,8 +15,8 @@ import org.sparkfp4.formats.Nvfp4Recipe;
  * NVFP4 of up to three weight tensors that share one global scale: {@code (data0, data1, data2, dtype, cols, amax)}.
  *
  * <ul>
- *   <li>data0, data1, data2: binary, the members' elements, row-major [rows, cols], little-endian. A null data1 or data2
- *       is an absent member; a null data0 gives a null result
+ *   <li>data0, data1, data2: binary, the members' elements, row-major [rows, cols], little-endian. A null data1 or
+ *       data2 is an absent member; a null data0 gives a null result
  *   <li>dtype: string, BF16, F16 or F32 as safetensors names them
  *   <li>cols: bigint, a positive multiple of 16, the same of all members
  *   <li>amax: float, the largest |w| where it is known (a tensor cut into slabs); null: it is found over the members
@@ -28,10 +28,11 @@ import org.sparkfp4.formats.Nvfp4Recipe;
  * ({@link org.sparkfp4.formats.ErrorSums}).
  *
  * <p>A weight that is NaN or infinite is a {@link org.sparkfp4.formats.NonFiniteException} whose segment is the member
- * and whose index is within that member's data. An argument that cannot be is an IllegalArgumentException that names it.
+ * and whose index is within that member's data. An argument that cannot be is an IllegalArgumentException that names
+ * it.
  */
 public final class Nvfp4Quantize implements UDF6<byte[], byte[], byte[], String, Long, Float, Row>, ArrowUdf {
-  /** struct&lt;packed: binary, scales: binary, amax: float, sum_squares: array of double, squared_error: likewise&gt;. */
+  /** A struct of packed: binary, scales: binary, amax: float, sum_squares and squared_error: array of double. */
   public static final StructType RETURN_TYPE = new StructType()
       .add("packed", DataTypes.BinaryType)
       .add("scales", DataTypes.BinaryType)

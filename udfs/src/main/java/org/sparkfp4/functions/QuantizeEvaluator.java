@@ -74,6 +74,8 @@ final class QuantizeEvaluator implements ArrowEvaluator {
       scalesBytes += unit == null ? 0 : unit.scalesBytes();
     }
 
+    // Arrow would begin with room for thousands of rows; a batch here has one or a few.
+    result.setInitialCapacity(Math.max(1, units.length));
     packed.begin(units.length, packedBytes);
     scales.begin(units.length, scalesBytes);
     Float4Vector amax = result.getChild("amax", Float4Vector.class);

@@ -7,10 +7,11 @@ import org.apache.arrow.memory.BufferAllocator;
 
 /**
  * Memory for the results of one batch after another. The kernel of an operating system hands out large buffers page by
- * page on first touch, which costs more than the work on them; so a buffer is used again as soon as its batch is closed.
+ * page on first touch, which costs more than the work on them; so a buffer is used again as soon as its batch is
+ * closed.
  *
- * <p>A buffer is free when the only reference is the one kept here. Where a consumer retains batches, as many buffers come
- * to be used in turn.
+ * <p>A buffer is free when the only reference is the one kept here. Where a consumer retains batches, as many buffers
+ * come to be used in turn.
  */
 final class ReusedBuffer implements AutoCloseable {
   private final BufferAllocator allocator;

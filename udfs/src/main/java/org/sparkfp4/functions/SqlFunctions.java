@@ -114,8 +114,8 @@ public final class SqlFunctions {
             """,
         "> SELECT name, _FUNC_(payload, dtype, cols) AS q FROM tensors;",
         """
-            packed has two E2M1 codes a byte, the first in the low half; scales has an E4M3 byte for every 16 elements of
-            a row. The global scale is amax / 2688. A null payload gives null; a NaN or infinite weight is an error.
+            packed has two E2M1 codes a byte, the first in the low half; scales has an E4M3 byte for every 16 elements
+            of a row. The global scale is amax / 2688. A null payload gives null; a NaN or infinite weight is an error.
             """);
   }
 

@@ -65,7 +65,8 @@ class RuleTest {
   @Test
   void anythingElseIsRefusedWhereAFunctionIsUsed() {
     spark.conf().set(ColumnarMode.CONF, "on");
-    assertThat(Queries.units(spark).selectExpr("unit").count()).as("a query without functions").isEqualTo(Queries.UNITS);
+    long rows = Queries.units(spark).selectExpr("unit").count();
+    assertThat(rows).as("a query without functions").isEqualTo(Queries.UNITS);
     assertThatThrownBy(() -> Queries.quantized(spark, Queries.units(spark)).queryExecution().executedPlan())
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessage("Invalid spark.fp4.columnar: on, must be auto or off");

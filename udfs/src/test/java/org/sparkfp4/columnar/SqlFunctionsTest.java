@@ -42,7 +42,8 @@ class SqlFunctionsTest {
 
   @Test
   void amaxIsTheLargestMagnitude() {
-    Dataset<Row> query = spark.sql("SELECT unit, nvfp4_amax(data0, dtype) AS amax FROM tensors WHERE data0 IS NOT NULL");
+    Dataset<Row> query =
+        spark.sql("SELECT unit, nvfp4_amax(data0, dtype) AS amax FROM tensors WHERE data0 IS NOT NULL");
     for (Row row : query.collectAsList()) {
       assertThat(row.getFloat(1)).isEqualTo(single(row.getInt(0)).referenceAmax());
     }

@@ -14,7 +14,8 @@ class TaskMemoryTest {
 
   @Test
   void aConsumerThatNeverReleasesFailsItsTask() {
-    Throwable error = catchThrowable(() -> write(Queries.quantized(spark, Queries.units(spark))));
+    Dataset<Row> units = Queries.units(spark, Map.of("partitions", "1"));
+    Throwable error = catchThrowable(() -> write(Queries.quantized(spark, units)));
     assertThat(Queries.chain(error)).extracting(Throwable::getMessage)
         .anyMatch(message -> message.contains("Cannot end ArrowProject of task")
             && message.contains("bytes of its Arrow memory are still in use"));

@@ -7,7 +7,8 @@ import org.apache.spark.sql.connector.read.InputPartition;
 import org.sparkfp4.functions.WeightRow;
 
 /** Every {@code count}-th of the units 0, step, 2 * step and so on, from {@code index} on. */
-record UnitPartition(int index, int count, int units, int step, int rows, int nan, String[] columns) implements InputPartition {
+record UnitPartition(int index, int count, int units, int step, int rows, int nan, String[] columns)
+    implements InputPartition {
   static final int NAN_ELEMENT = 5;
 
   /** The unit of that number: some have no data, some a known amax. */

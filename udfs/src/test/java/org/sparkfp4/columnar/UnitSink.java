@@ -26,8 +26,8 @@ import org.sparkfp4.functions.Nvfp4Quantize;
 import org.sparkfp4.functions.QuantizedRow;
 
 /**
- * A sink of (unit, slab, q) that keeps in memory what it was given and how. Options: run (under which name), leak (true:
- * each writer retains its first packed bytes and never releases them).
+ * A sink of (unit, slab, q) that keeps in memory what it was given and how. Options: run (under which name), leak
+ * (true: each writer retains its first packed bytes and never releases them).
  */
 public final class UnitSink implements TableProvider {
   /**

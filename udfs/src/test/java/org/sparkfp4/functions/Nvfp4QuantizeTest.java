@@ -72,7 +72,8 @@ class Nvfp4QuantizeTest {
     byte[] data = new byte[64];
     refused(() -> function.call(data, null, null, "I8", 16L, null), "Invalid element type: I8");
     refused(() -> function.call(data, null, null, null, 16L, null), "Invalid element type: null");
-    refused(() -> function.call(data, null, null, "BF16", 24L, null), "Invalid cols: 24, must be a positive multiple of 16");
+    refused(() -> function.call(data, null, null, "BF16", 24L, null),
+        "Invalid cols: 24, must be a positive multiple of 16");
     refused(() -> function.call(data, null, null, "BF16", 0L, null), "Invalid cols: 0");
     refused(() -> function.call(data, null, null, "BF16", null, null), "Invalid cols: null");
     refused(() -> function.call(data, new byte[33], null, "BF16", 16L, null),

@@ -3,8 +3,10 @@ package org.sparkfp4.functions;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.IntStream;
+import org.apache.arrow.memory.AllocationListener;
 import org.apache.arrow.memory.ArrowBuf;
 import org.apache.arrow.memory.BufferAllocator;
 import org.apache.arrow.memory.RootAllocator;
@@ -20,7 +22,13 @@ import org.sparkfp4.formats.Nvfp4Recipe;
 
 class QuantizeEvaluatorTest {
   private final BufferAllocator source = new RootAllocator();
-  private final BufferAllocator allocator = new RootAllocator();
+  private final List<Long> allocated = new ArrayList<>();
+  private final BufferAllocator allocator = new RootAllocator(new AllocationListener() {
+    @Override
+    public void onAllocation(long size) {
+      allocated.add(size);
+    }
+  }, Long.MAX_VALUE);
   private final ArrowEvaluator evaluator = new Nvfp4Quantize(Nvfp4Recipe.MODELOPT, "auto").open(allocator);
 
   /** Closing an allocator throws if anything of it is in use: each test is a leak test. */
@@ -73,9 +81,17 @@ class QuantizeEvaluatorTest {
 
   @Test
   void resultsLieInTheSameMemoryBatchAfterBatch() {
-    long first = packedAddress(WeightRow.random(6));
-    assertThat(packedAddress(WeightRow.random(6))).isEqualTo(first);
-    assertThat(packedAddress(WeightRow.random(0))).as("a smaller batch").isEqualTo(first);
+    WeightRow row = WeightRow.constant(1f, 1 << 20, 1 << 10);
+    long packedBytes = 1 << 19;
+    long scalesBytes = 1 << 16;
+    long first = packedAddress(row);
+    assertThat(allocated).filteredOn(size -> size >= scalesBytes).containsExactlyInAnyOrder(packedBytes, scalesBytes);
+    allocated.clear();
+
+    assertThat(packedAddress(row)).isEqualTo(first);
+    assertThat(packedAddress(WeightRow.constant(1f, 1 << 19, 1 << 10))).as("a smaller batch").isEqualTo(first);
+    assertThat(allocated).filteredOn(size -> size >= scalesBytes).isEmpty();
+    assertThat(allocated.stream().mapToLong(Long::longValue).sum()).as("memory beside the bytes").isLessThan(1 << 12);
   }
 
   @Test

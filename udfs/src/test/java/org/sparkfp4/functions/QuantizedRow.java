@@ -8,7 +8,8 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.vectorized.ColumnVector;
 
 /** A value of nvfp4_quantize, comparable. */
-public record QuantizedRow(byte[] packed, byte[] scales, float amax, List<Double> sumSquares, List<Double> squaredErrors) {
+public record QuantizedRow(
+    byte[] packed, byte[] scales, float amax, List<Double> sumSquares, List<Double> squaredErrors) {
   /** From a collected row; null for null. */
   public static QuantizedRow of(Row row) {
     return row == null ? null
@@ -49,8 +50,8 @@ public record QuantizedRow(byte[] packed, byte[] scales, float amax, List<Double
 
   @Override
   public String toString() {
-    return HexFormat.of().formatHex(packed) + " " + HexFormat.of().formatHex(scales) + " " + amax + " " + sumSquares + " "
-        + squaredErrors;
+    HexFormat hex = HexFormat.of();
+    return hex.formatHex(packed) + " " + hex.formatHex(scales) + " " + amax + " " + sumSquares + " " + squaredErrors;
   }
 
   private static List<Double> boxed(double[] values) {

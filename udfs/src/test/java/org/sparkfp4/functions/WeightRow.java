@@ -102,8 +102,8 @@ public record WeightRow(byte[][] members, String dtype, Long cols, Float amax) {
     if (Nvfp4.isZero(used)) {
       Nvfp4.encodeZero(recipe, rows, cols, packed, scales);
     } else {
-      Nvfp4.encode(recipe, type(), ByteBuffer.wrap(member), rows, cols, recipe.globalScale(used, type()), packed, scales,
-          sums);
+      float globalScale = recipe.globalScale(used, type());
+      Nvfp4.encode(recipe, type(), ByteBuffer.wrap(member), rows, cols, globalScale, packed, scales, sums);
     }
 
     packed.position(packed.position() + (int) (rows * cols / 2));
