@@ -40,7 +40,7 @@ for tool in cmake ninja; do
   command -v "$tool" >/dev/null || missing="$missing $tool"
 done
 command -v "${CXX:-c++}" >/dev/null || missing="$missing g++"
-[ -f "$JAVA_HOME/include/jni.h" ] || missing="$missing $JAVA_HOME/include/jni.h"
+[ -f "${JAVA_HOME:-}/include/jni.h" ] || missing="$missing JAVA_HOME/include/jni.h"
 
 if [ -n "$missing" ]; then
   if [ "$mode" = ON ]; then
@@ -52,7 +52,7 @@ if [ -n "$missing" ]; then
 fi
 
 # Ninja configures anew by itself when CMakeLists.txt changes; another version or JDK is another stamp.
-stamp="$version $JAVA_HOME ${CXX:-c++}"
+stamp="$version ${JAVA_HOME:-} ${CXX:-c++}"
 if [ ! -f target/cmake/build.ninja ] || [ "$(cat target/cmake/stamp 2>/dev/null)" != "$stamp" ]; then
   rm -rf target/cmake
   mkdir -p target/cmake

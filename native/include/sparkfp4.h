@@ -2,12 +2,12 @@
  * The C interface of the Spark FP4 kernels.
  *
  * NVFP4: 16 consecutive elements of a row share one E4M3FN scale, an element is one E2M1 code, all members of a unit
- * share one binary32 global scale. A segment [rows, cols] becomes packed [rows, cols / 2] (byte j of a row holds element
- * 2j in its low half, 2j + 1 in its high half) and scales [rows, cols / 16], row-major, without padding.
+ * share one binary32 global scale. A segment [rows, cols] becomes packed [rows, cols / 2] (byte j of a row holds
+ * element 2j in its low half, 2j + 1 in its high half) and scales [rows, cols / 16], row-major, without padding.
  *
- * Every tier gives the same bytes and the same error sums, bit for bit. Memory may lie at any address; sizes and indices
- * are 64-bit. Nothing is kept between calls: all functions may be called from any number of threads. Nothing throws.
- * The rounding mode must be to nearest and subnormals must not be flushed, which is how a thread starts.
+ * Every tier gives the same bytes and the same error sums, bit for bit. Memory may lie at any address; sizes and
+ * indices are 64-bit. Nothing is kept between calls: all functions may be called from any number of threads. Nothing
+ * throws. The rounding mode must be to nearest and subnormals must not be flushed, which is how a thread starts.
  */
 #ifndef SPARKFP4_H
 #define SPARKFP4_H
@@ -79,11 +79,12 @@ SPARKFP4_API sparkfp4_status sparkfp4_amax(sparkfp4_tier tier, sparkfp4_dtype dt
                                            int64_t segment_count, float *amax, sparkfp4_position *non_finite);
 
 /*
- * Encodes segments that share a global scale and cols; packed and scales of the second follow those of the first at once.
+ * Encodes segments that share a global scale and cols; packed and scales of the second follow those of the first at
+ * once.
  *
  * cols: a multiple of 16.
- * global_scale: as a checkpoint stores it (amax / 2688 for MODELOPT, about 2688 / amax for COMPRESSED_TENSORS); positive
- *     and finite. Zero tensors are the caller's: their codes do not follow from a scale.
+ * global_scale: as a checkpoint stores it (amax / 2688 for MODELOPT, about 2688 / amax for COMPRESSED_TENSORS);
+ *     positive and finite. Zero tensors are the caller's: their codes do not follow from a scale.
  * packed, scales: rows * cols / 2 and rows * cols / 16 bytes over all segments; must not overlap the sources.
  * sums: one a segment, or NULL to skip that work.
  * non_finite: written with SPARKFP4_NON_FINITE only.

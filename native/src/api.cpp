@@ -55,8 +55,8 @@ uint32_t element_bits(sparkfp4_dtype dtype, const void *data, int64_t index) {
 }
 
 // Only once an element is known to be there: the passes themselves look at maxima alone.
-sparkfp4_status find_non_finite(const Kernel &kernel, sparkfp4_dtype dtype, int64_t segment, const unsigned char *source,
-                                int64_t elements, sparkfp4_position *position) {
+sparkfp4_status find_non_finite(const Kernel &kernel, sparkfp4_dtype dtype, int64_t segment,
+                                const unsigned char *source, int64_t elements, sparkfp4_position *position) {
   constexpr int64_t kChunk = 4096;
   const AmaxFunction amax = kernel.amax[dtype];
   int64_t bytes = dtype == SPARKFP4_F32 ? 4 : 2;
@@ -76,7 +76,8 @@ sparkfp4_status find_non_finite(const Kernel &kernel, sparkfp4_dtype dtype, int6
 }
 
 bool valid(sparkfp4_dtype dtype, const sparkfp4_segment *segments, int64_t segment_count) {
-  if (dtype < SPARKFP4_BF16 || dtype > SPARKFP4_F32 || segment_count < 0 || (segment_count > 0 && segments == nullptr)) {
+  if (dtype < SPARKFP4_BF16 || dtype > SPARKFP4_F32 || segment_count < 0 ||
+      (segment_count > 0 && segments == nullptr)) {
     return false;
   }
 

@@ -1,12 +1,12 @@
 // The proof of the thresholds that a vector tier compares with instead of dividing.
 //
-// Where the midpoints of E2M1 times d lie among the floats depends on the 2^23 mantissas of d alone as long as nothing is
-// subnormal or overflows. So all of them are tried at one exponent, and a sample of them at each other exponent of the
-// range that the tier trusts: each threshold and the float after it are divided by d.
+// Where the midpoints of E2M1 times d lie among the floats depends on the 2^23 mantissas of d alone as long as nothing
+// is subnormal or overflows. So all of them are tried at one exponent, and a sample of them at each other exponent of
+// the range that the tier trusts: each threshold and the float after it are divided by d.
 #include <cstdio>
 
 #include ISA_HEADER
-#include "strip.h"
+#include "thresholds.h"
 
 namespace {
 

@@ -7,6 +7,8 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
+import java.nio.file.Files;
+import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.UUID;
@@ -131,10 +133,19 @@ public final class OutputLock implements AutoCloseable {
 
   private static boolean create(FileSystem fs, Path file, Lease lease) throws IOException {
     fs.mkdirs(file.getParent());
-    try (FSDataOutputStream out = fs.create(file, false)) {
-      out.write(JSON.writeValueAsBytes(lease));
+    byte[] content = JSON.writeValueAsBytes(lease);
+    try {
+      if (fs.getUri().getScheme().equals("file")) {
+        // Hadoop's local file system asks whether the file exists and then creates it, which two runs can do at once
+        Files.write(java.nio.file.Path.of(file.toUri().getPath()), content, StandardOpenOption.CREATE_NEW);
+      } else {
+        try (FSDataOutputStream out = fs.create(file, false)) {
+          out.write(content);
+        }
+      }
+
       return true;
-    } catch (FileAlreadyExistsException e) {
+    } catch (FileAlreadyExistsException | java.nio.file.FileAlreadyExistsException e) {
       return false;
     } catch (IOException e) {
       // file systems differ in what they throw for a file that exists

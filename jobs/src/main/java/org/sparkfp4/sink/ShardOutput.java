@@ -15,7 +15,7 @@ interface ShardOutput extends Closeable {
   /** Makes what was written durable, closes the file and gives the SHA-256 of its bytes in hexadecimal. */
   String finish() throws IOException;
 
-  /** Closes the file, finished or not. */
+  /** Closes the file; one that is not finished is not to be seen by readers, where the storage can do that. */
   @Override
   void close() throws IOException;
 }

@@ -11,6 +11,7 @@ final class StreamShardOutput implements ShardOutput {
   private final Sha256 digest = new Sha256();
   private final byte[] piece = new byte[1 << 20];
   private long length;
+  private boolean finished;
 
   StreamShardOutput(FSDataOutputStream stream) {
     this.stream = stream;
@@ -40,11 +41,17 @@ final class StreamShardOutput implements ShardOutput {
     }
 
     stream.close();
+    finished = true;
     return digest.hex();
   }
 
   @Override
   public void close() throws IOException {
+    // on an object store closing would publish what is there so far
+    if (!finished && stream.hasCapability(StreamCapabilities.ABORTABLE_STREAM)) {
+      stream.abort();
+    }
+
     stream.close();
   }
 }

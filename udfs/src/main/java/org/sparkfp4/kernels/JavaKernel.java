@@ -11,8 +11,8 @@ import org.sparkfp4.formats.Nvfp4Recipe;
 /** The reference on native memory. Buffers hold less than 2 GiB, so a segment goes through it in pieces. */
 final class JavaKernel implements Nvfp4Kernel {
   /**
-   * Elements of a piece: 1 GiB of F32. Rows are whole blocks without padding, so a piece may end within a row; a multiple
-   * of 16 blocks keeps the lanes of the error sums.
+   * Elements of a piece: 1 GiB of F32. Rows are whole blocks without padding, so a piece may end within a row; a
+   * multiple of 16 blocks keeps the lanes of the error sums.
    */
   private static final long PIECE = 1L << 28;
 

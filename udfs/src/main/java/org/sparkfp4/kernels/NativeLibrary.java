@@ -119,8 +119,9 @@ public final class NativeLibrary {
       System.load(file.toString());
       found = NativeBinding.version();
     } catch (UnsatisfiedLinkError e) {
-      throw new IllegalStateException("Cannot load the native kernels " + origin + " on " + System.getProperty("os.arch")
-          + ": " + e.getMessage() + " (" + PATH_KEY + " names another file, spark.fp4.cpu.tier=java does without)", e);
+      throw new IllegalStateException("Cannot load the native kernels " + origin + " on "
+          + System.getProperty("os.arch") + ": " + e.getMessage() + " (" + PATH_KEY
+          + " names another file, spark.fp4.cpu.tier=java does without)", e);
     }
 
     String expected = version();

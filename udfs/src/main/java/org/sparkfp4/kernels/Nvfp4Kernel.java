@@ -23,14 +23,15 @@ public interface Nvfp4Kernel {
    * @param type of the little-endian source elements
    * @param addresses of the segments
    * @param elements of the segments, as many as addresses
-   * @throws NonFiniteException naming the first NaN or infinite element, in the order of the segments, then of the index
+   * @throws NonFiniteException naming the first NaN or infinite element, in the order of the segments, then of the
+   * index
    * @throws IllegalArgumentException if the arrays differ in length or a size is negative
    */
   float amax(ElementType type, long[] addresses, long[] elements);
 
   /**
-   * Encodes segments that share one amax and one number of columns. In both outputs segment 1 follows segment 0 at once.
-   * A unit that {@link Nvfp4#isZero is zero} gets codes 0, zero block scales and error sums of 0.
+   * Encodes segments that share one amax and one number of columns. In both outputs segment 1 follows segment 0 at
+   * once. A unit that {@link Nvfp4#isZero is zero} gets codes 0, zero block scales and error sums of 0.
    *
    * @param recipe whose arithmetic
    * @param type of the little-endian source elements

@@ -118,6 +118,17 @@ class NativeLibraryTest {
         .hasMessageStartingWith("Invalid kernel tier: sse9, available here: auto, java");
   }
 
+  @Test
+  void prefetchTakesAnyRange() {
+    NativeMemory memory = NativeMemory.of(new byte[10_000], 3);
+
+    for (int bytes : new int[] {0, 1, 5000, 10_000}) {
+      NativeLibrary.prefetch(memory.address(), bytes);
+    }
+
+    assertThat(memory.bytes()).containsOnly(0);
+  }
+
   /** RHEL 8 and its kin have glibc 2.28. */
   @Test
   void needsNoGlibcAbove228() throws Exception {
@@ -134,7 +145,8 @@ class NativeLibraryTest {
     String output = new String(readelf.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
 
     assertThat(readelf.waitFor()).as(output).isZero();
-    List<String> minors = Pattern.compile("GLIBC_2\\.(\\d+)").matcher(output).results().map(found -> found.group(1)).toList();
+    List<String> minors =
+        Pattern.compile("GLIBC_2\\.(\\d+)").matcher(output).results().map(found -> found.group(1)).toList();
     assertThat(minors).isNotEmpty().allSatisfy(minor -> assertThat(Integer.parseInt(minor)).isLessThanOrEqualTo(28));
     assertThat(Pattern.compile("Shared library: \\[([^]]+)]").matcher(output).results()
         .map(found -> found.group(1))).isSubsetOf("libc.so.6", "libm.so.6", "ld-linux-aarch64.so.1");
@@ -144,7 +156,8 @@ class NativeLibraryTest {
   private static String tier(String tier) throws Exception {
     ClassLoader fresh = new FreshKernels();
     try {
-      Object kernel = fresh.loadClass(Nvfp4Kernels.class.getName()).getMethod("forTier", String.class).invoke(null, tier);
+      Class<?> kernels = fresh.loadClass(Nvfp4Kernels.class.getName());
+      Object kernel = kernels.getMethod("forTier", String.class).invoke(null, tier);
       return (String) fresh.loadClass(Nvfp4Kernel.class.getName()).getMethod("tier").invoke(kernel);
     } catch (InvocationTargetException e) {
       throw (Exception) e.getCause();

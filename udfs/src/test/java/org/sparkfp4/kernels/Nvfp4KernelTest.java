@@ -32,7 +32,8 @@ class Nvfp4KernelTest {
           GoldenFile.Tensor w = golden.tensor(name);
           int cols = (int) w.shape()[w.shape().length - 1];
           Unit unit = new Unit(ElementType.of(w.dtype()), cols, w.bytes());
-          checkGolden(golden, unit, Nvfp4Recipe.MODELOPT, tensor + ".modelopt.weight", tensor + ".modelopt.weight_scale");
+          checkGolden(golden, unit, Nvfp4Recipe.MODELOPT, tensor + ".modelopt.weight",
+              tensor + ".modelopt.weight_scale");
           checkGolden(golden, unit, Nvfp4Recipe.COMPRESSED_TENSORS, tensor + ".ct.weight_packed",
               tensor + ".ct.weight_scale");
         }
@@ -161,8 +162,8 @@ class Nvfp4KernelTest {
 
   /** Around the smallest amax that is not zero, and where d, or a weight over d, leaves the normal range. */
   @ParameterizedTest
-  @ValueSource(floats = {0x1p-149f, 0x1.4p-115f, 0x1.5p-115f, 0x1.6p-115f, 0x1p-110f, 0x1p-90f, 0x1p-80f, 0x1p-79f, 0x1p-60f,
-      0x1p3f, 0x1p4f, 0x1p5f, 0x1p20f, 0x1p27f, 0x1p60f, 0x1p126f, Float.MAX_VALUE})
+  @ValueSource(floats = {0x1p-149f, 0x1.4p-115f, 0x1.5p-115f, 0x1.6p-115f, 0x1p-110f, 0x1p-90f, 0x1p-80f, 0x1p-79f,
+      0x1p-60f, 0x1p3f, 0x1p4f, 0x1p5f, 0x1p20f, 0x1p27f, 0x1p60f, 0x1p126f, Float.MAX_VALUE})
   void tinyAndHugeAmax(float amax) {
     Random random = new Random(17);
     for (ElementType type : new ElementType[] {ElementType.BF16, ElementType.F32}) {
@@ -191,7 +192,8 @@ class Nvfp4KernelTest {
 
   @Test
   void piecesOfTheJavaTier() {
-    Unit unit = new Unit(ElementType.BF16, 48, gaussian(ElementType.BF16, 48 * 77, 1), gaussian(ElementType.BF16, 48, 3));
+    ElementType type = ElementType.BF16;
+    Unit unit = new Unit(type, 48, gaussian(type, 48 * 77, 1), gaussian(type, 48, 3));
     for (int piece : new int[] {256, 512, 2048}) {
       unit.check(new JavaKernel(piece));
     }
@@ -203,7 +205,8 @@ class Nvfp4KernelTest {
     int elements = 16 * 37;
     int nan = type == ElementType.F32 ? 0x7fc00000 : 0x7fc0;
     int minusInfinity = type == ElementType.F32 ? 0xff800000 : type == ElementType.BF16 ? 0xff80 : 0xfc00;
-    int[] indices = IntStream.concat(IntStream.range(0, 40), IntStream.of(255, 256, 257, 511, 512, 575, 576, 591)).toArray();
+    IntStream inFirstBlocks = IntStream.range(0, 40);
+    int[] indices = IntStream.concat(inFirstBlocks, IntStream.of(255, 256, 257, 511, 512, 575, 576, 591)).toArray();
     for (int index : indices) {
       int[] bits = new int[elements];
       Arrays.setAll(bits, i -> i == index ? nan : i > index ? minusInfinity : 1);
@@ -215,17 +218,20 @@ class Nvfp4KernelTest {
   }
 
   private static void checkRefused(ElementType type, int segment, long index, float value, byte[]... segments) {
-    NativeMemory[] sources = Arrays.stream(segments).map(bytes -> NativeMemory.of(bytes, 1)).toArray(NativeMemory[]::new);
+    NativeMemory[] sources =
+        Arrays.stream(segments).map(bytes -> NativeMemory.of(bytes, 1)).toArray(NativeMemory[]::new);
     long[] addresses = Arrays.stream(sources).mapToLong(NativeMemory::address).toArray();
     long[] elements = Arrays.stream(segments).mapToLong(bytes -> bytes.length / type.bytes()).toArray();
     long[] rows = Arrays.stream(elements).map(size -> size / 16).toArray();
     NativeMemory out = NativeMemory.room(Arrays.stream(segments).mapToInt(bytes -> bytes.length).sum(), 0);
-    String message = "Invalid weight: " + value + " at element " + index + " of segment " + segment + ", must be finite";
+    String message =
+        "Invalid weight: " + value + " at element " + index + " of segment " + segment + ", must be finite";
     for (Nvfp4Kernel kernel : Nvfp4Kernels.available()) {
       assertThatThrownBy(() -> kernel.amax(type, addresses, elements)).as(kernel.tier())
           .isInstanceOf(NonFiniteException.class).hasMessage(message);
       assertThatThrownBy(() -> kernel.encode(Nvfp4Recipe.MODELOPT, type, addresses, rows, 16, 6, out.address(),
-          out.address() + out.size() / 2, null)).as(kernel.tier()).isInstanceOf(NonFiniteException.class).hasMessage(message);
+          out.address() + out.size() / 2, null)).as(kernel.tier())
+          .isInstanceOf(NonFiniteException.class).hasMessage(message);
     }
   }
 

@@ -56,7 +56,8 @@ final class Unit {
     for (Nvfp4Kernel kernel : Nvfp4Kernels.available()) {
       NativeMemory[] sources = sources(1);
       float amax = kernel.amax(type, addresses(sources), counts(type.bytes()));
-      assertThat(Float.floatToRawIntBits(amax)).as("amax, %s", kernel.tier()).isEqualTo(Float.floatToRawIntBits(amax()));
+      assertThat(Float.floatToRawIntBits(amax)).as("amax, %s", kernel.tier())
+          .isEqualTo(Float.floatToRawIntBits(amax()));
     }
   }
 
@@ -160,7 +161,8 @@ final class Unit {
 
   /** Bits, all NaN alike. */
   private static List<String> text(ErrorSums[] sums) {
-    return Arrays.stream(sums).flatMap(sum -> Stream.of(sum.squares(), sum.squaredErrors())).map(Double::toHexString).toList();
+    return Arrays.stream(sums).flatMap(sum -> Stream.of(sum.squares(), sum.squaredErrors()))
+        .map(Double::toHexString).toList();
   }
 
   private NativeMemory[] sources(int misalignment) {
