@@ -7,7 +7,9 @@ import sys
 
 import ml_dtypes
 import numpy
-from safetensors import safe_open
+from safetensors import deserialize, safe_open
+
+DTYPES = {"U8": numpy.uint8, "F8_E4M3": ml_dtypes.float8_e4m3fn, "F32": numpy.float32}
 
 
 def elements(packed):
@@ -37,8 +39,12 @@ def main(folder):
         assert opened.metadata() == {"format": "pt"}, file
         assert set(opened.keys()) == {name for name, shard in shards.items() if shard == file}, file
 
+    # the library's own get_tensor looks for the 8-bit types in numpy, which has none
+    tensors = {name: entry for file in files for name, entry in deserialize((folder / file).read_bytes())}
+
     def tensor(name):
-        return files[shards[name]].get_tensor(name)
+        entry = tensors[name]
+        return numpy.frombuffer(entry["data"], DTYPES[entry["dtype"]]).reshape(entry["shape"])
 
     suffix = ".weight_scale"
     for name in sorted(shards):

@@ -3,6 +3,7 @@ package org.sparkfp4.sink;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
 import java.io.InputStream;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
@@ -149,7 +150,7 @@ public final class OutputFolder {
 
   /**
    * Removes what earlier runs wrote: the index first, so that nobody reads a mixture; then the attempts, so that no
-   * straggler of theirs can give a shard its name; then shards, manifest and records.
+   * straggler of theirs can give a shard its name; then shards, what stood beside them, manifest and records.
    */
   public void clear() throws IOException {
     unpublish();
@@ -158,6 +159,11 @@ public final class OutputFolder {
       if (name.matches(SHARD)) {
         fs.delete(new Path(path, name), false);
       }
+    }
+
+    Manifest manifest = manifest();
+    for (String file : manifest == null ? List.<String>of() : manifest.files()) {
+      fs.delete(new Path(path, new Path(file).getName()), false);
     }
 
     fs.delete(manifestFile(), false);

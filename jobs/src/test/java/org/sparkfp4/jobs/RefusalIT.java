@@ -203,6 +203,15 @@ class RefusalIT {
   }
 
   @Test
+  void dryRunWritesNothing() {
+    SparkSubmitResult result = quantize("--dry-run", "--overwrite");
+
+    assertThat(result.status()).as(result.err()).isZero();
+    assertThat(result.out()).contains("qwen3_moe to NVFP4", "model-00001-of-00001.safetensors");
+    assertThat(output).doesNotExist();
+  }
+
+  @Test
   void sourceIsLeftAlone() throws Exception {
     Map<String, String> before = Outputs.identities(source, "");
 

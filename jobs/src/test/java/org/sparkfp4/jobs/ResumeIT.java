@@ -12,7 +12,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.sparkfp4.TestSpark;
-import org.sparkfp4.jobs.synthetic.ModelSizing;
+import org.sparkfp4.jobs.synthetic.ModelShape;
 import org.sparkfp4.jobs.synthetic.SyntheticCheckpoint;
 import org.sparkfp4.jobs.synthetic.SyntheticFamily;
 import org.sparkfp4.safetensors.DType;
@@ -21,7 +21,9 @@ import org.sparkfp4.safetensors.DType;
 class ResumeIT {
   private static final String INDEX = "model.safetensors.index.json";
   private static final String SLOW_COPY = "notes.dat";
-  private static final long SOURCE_BYTES = 200 << 20;
+
+  /** 200 MB, 128 experts of three matrices each. */
+  private static final ModelShape SHAPE = new ModelShape(4, 32, 512, 512, 1024);
 
   @TempDir
   private static Path folder;
@@ -32,9 +34,7 @@ class ResumeIT {
   @BeforeAll
   static void makeSource() throws IOException {
     source = folder.resolve("source");
-    new SyntheticCheckpoint(
-            SyntheticFamily.QWEN3_MOE, ModelSizing.fit(SyntheticFamily.QWEN3_MOE, SOURCE_BYTES, DType.BF16),
-            DType.BF16, 7, 48 << 20)
+    new SyntheticCheckpoint(SyntheticFamily.QWEN3_MOE, SHAPE, DType.BF16, 7, 48 << 20)
         .write(TestSpark.session(), new org.apache.hadoop.fs.Path(source.toString()));
     // a hole: the copy takes long enough that a run can be killed while it publishes
     try (RandomAccessFile file = new RandomAccessFile(source.resolve(SLOW_COPY).toFile(), "rw")) {
@@ -55,8 +55,8 @@ class ResumeIT {
     Map<String, String> none = killWhen("the plan", output, () -> Files.exists(output.resolve("_sparkfp4/plan.json")));
     Map<String, String> first = killWhen("a record", output, () -> Outputs.records(output) > none.size());
     assertThat(first).containsAllEntriesOf(none).hasSizeLessThan(shards);
-    Map<String, String> some =
-        killWhen("three more records", output, () -> Outputs.records(output) >= first.size() + 3);
+    Map<String, String> some = killWhen("three more records, and a second run that was refused", output,
+        () -> Outputs.records(output) >= first.size() + 3 && isRefused(output));
     assertThat(some).containsAllEntriesOf(first).hasSizeBetween(first.size() + 3, shards);
     Map<String, String> all = killWhen("publication", output, () -> Files.exists(output.resolve(SLOW_COPY)));
     assertThat(all).containsAllEntriesOf(some).hasSize(shards);
@@ -80,6 +80,14 @@ class ResumeIT {
 
     assertThat(output.resolve(INDEX)).doesNotExist();
     return Outputs.records(output) == 0 ? Map.of() : Outputs.recorded(output);
+  }
+
+  /** Whether another run does not start while the first is at work. */
+  private static boolean isRefused(Path output) {
+    SparkSubmitResult second = new InProcess().run(arguments(output));
+    assertThat(second.status()).isEqualTo(1);
+    assertThat(second.err()).startsWith("Cannot write to ").contains("another run writes there (process ");
+    return true;
   }
 
   private static void assertFinishedRunDoesNothing(Path output) {
@@ -118,7 +126,7 @@ class ResumeIT {
 
   private static String[] arguments(Path output) {
     return new String[] {
-      "quantize", "--input", source.toString(), "--output", output.toString(), "--max-shard-size", "4MB"
+      "quantize", "--input", source.toString(), "--output", output.toString(), "--max-shard-size", "3MB"
     };
   }
 }
