@@ -1,5 +1,6 @@
 package org.sparkfp4.sink;
 
+import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
 import java.io.InputStream;
@@ -60,6 +61,11 @@ public final class OutputFolder {
 
     try (InputStream in = fs.open(manifestFile())) {
       return JSON.readValue(in.readAllBytes(), Manifest.class);
+    } catch (JsonProcessingException e) {
+      throw new IOException(
+          "Invalid manifest " + manifestFile() + ": " + e.getOriginalMessage() + "; choose another folder, or empty "
+              + "this one yourself",
+          e);
     }
   }
 
