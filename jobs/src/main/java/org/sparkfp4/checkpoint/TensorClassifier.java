@@ -23,12 +23,18 @@ public final class TensorClassifier {
 
   private final ModelFamily family;
   private final ModelConfig config;
+  private final boolean batch;
   private final int layers;
   private final long mtpLayers;
 
-  public TensorClassifier(ModelFamily family, ModelConfig config) {
+  /**
+   * @param batch whether experts that are stacked in one tensor stay so in families whose runtimes want that; else every
+   *     expert's matrix is taken for a tensor of its own
+   */
+  public TensorClassifier(ModelFamily family, ModelConfig config, boolean batch) {
     this.family = family;
     this.config = config;
+    this.batch = batch;
     this.layers = Math.toIntExact(config.require("num_hidden_layers"));
     this.mtpLayers = family.mtpKey().map(key -> config.number(key).orElse(0)).orElse(0L);
   }
@@ -39,8 +45,10 @@ public final class TensorClassifier {
    * @throws IllegalArgumentException if the source is quantized already, a layer, an expert or a part of one is
    *     missing, or a shape is not what the config says
    */
-  public ModelTensors classify(List<LocatedTensor> tensors) {
+  public ModelTensors classify(List<LocatedTensor> sources) {
     refuseQuantizedConfig();
+    ExpertStacks stacks = new ExpertStacks(family, config, batch, layers);
+    List<LocatedTensor> tensors = stacks.unstack(sources);
     Map<String, Draft> drafts = new LinkedHashMap<>();
     List<RoledTensor> others = new ArrayList<>();
     for (LocatedTensor tensor : tensors) {
@@ -51,9 +59,9 @@ public final class TensorClassifier {
     }
 
     drafts.values().forEach(this::checkComplete);
-    checkLayers(drafts.values());
+    checkLayers(drafts.values(), tensors);
     List<BlockTensors> blocks = drafts.values().stream().map(Draft::finish).toList();
-    return new ModelTensors(blocks, others, headsOf(tensors));
+    return new ModelTensors(blocks, others, headsOf(tensors), stacks.origins());
   }
 
   private void refuseQuantizedConfig() {
@@ -121,6 +129,10 @@ public final class TensorClassifier {
           + tensor.dtype() + "; only BF16, F16 and F32 sources are read so far");
     }
 
+    if (known.block().isStacked()) {
+      return;
+    }
+
     if (tensor.shape().size() != 2) {
       throw new IllegalArgumentException("Invalid tensor " + tensor.name() + " (" + tensor.file() + "): its shape "
           + tensor.shape() + " is not that of a matrix, which family " + family.name() + " has there");
@@ -131,7 +143,7 @@ public final class TensorClassifier {
       long expected = config.require(keys.get(i));
       if (tensor.shape().get(i) != expected) {
         throw new IllegalArgumentException("Invalid tensor " + tensor.name() + " (" + tensor.file() + "): its shape is "
-            + tensor.shape() + ", but " + keys.get(i) + " of config.json makes dimension " + i + " " + expected);
+            + tensor.shape() + ", but " + keys.get(i).replace("|", " or ") + " of config.json makes dimension " + i + " " + expected);
       }
     }
   }
@@ -146,8 +158,8 @@ public final class TensorClassifier {
     }
   }
 
-  /** Every layer has an MLP or all of its experts. */
-  private void checkLayers(Iterable<Draft> drafts) {
+  /** Every layer has an MLP or all of its experts; in hybrid models, any tensor. */
+  private void checkLayers(Iterable<Draft> drafts, List<LocatedTensor> tensors) {
     BitSet fed = new BitSet(layers);
     Map<Integer, BitSet> experts = new TreeMap<>();
     Map<Integer, String> paths = new TreeMap<>();
@@ -156,7 +168,7 @@ public final class TensorClassifier {
         fed.set(draft.layer);
       }
 
-      if (draft.block.role() == Role.ROUTED_EXPERT) {
+      if (draft.block.role() == Role.ROUTED_EXPERT && !draft.block.isStacked()) {
         int dot = draft.path.lastIndexOf('.');
         int expert = Integer.parseInt(draft.path.substring(dot + 1));
         experts.computeIfAbsent(draft.layer, layer -> new BitSet()).set(expert);
@@ -164,10 +176,15 @@ public final class TensorClassifier {
       }
     }
 
+    if (!family.everyLayerFed()) {
+      tensors.stream().mapToInt(tensor -> family.layer(tensor.name())).filter(layer -> layer >= 0).forEach(fed::set);
+    }
+
     int unfed = fed.nextClearBit(0);
     if (unfed < layers) {
       throw new IllegalArgumentException("Invalid checkpoint: num_hidden_layers of config.json is " + layers
-          + ", but layer " + unfed + " has neither an MLP nor experts under the names of family " + family.name());
+          + ", but layer " + unfed + " has " + (family.everyLayerFed() ? "neither an MLP nor experts" : "no tensor")
+          + " under the names of family " + family.name());
     }
 
     experts.forEach((layer, present) -> checkExperts(paths.get(layer), present));

@@ -1,6 +1,7 @@
 package org.sparkfp4.plan;
 
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.Comparator;
 import java.util.HashSet;
 import java.util.IdentityHashMap;
@@ -56,12 +57,18 @@ public final class Planner {
    * The plan.
    *
    * @throws IllegalArgumentException if the source is quantized already, contradicts its config or lacks a tensor, if
-   *     layers that runtimes fuse cannot share a scale, or if the options leave nothing to quantize
+   *     layers that runtimes fuse cannot share a scale, if a pattern of the selection matches nothing or a part of what
+   *     runtimes fuse, or if the options leave nothing to quantize
    */
   public QuantizationPlan plan() {
     Targets targets = Targets.named(options.targets());
-    ModelTensors tensors = new TensorClassifier(family, new ModelConfig(source.config())).classify(source.tensors());
-    UnitFinder found = new UnitFinder(tensors.blocks(), targets);
+    ModelConfig config = new ModelConfig(source.config());
+    ModelTensors tensors =
+        new TensorClassifier(family, config, layout.batchesExperts()).classify(source.tensors());
+    Selection selection = options.selection();
+    LayerChoice choice =
+        new LayerChoice(tensors.blocks(), tensors.others(), new GatedAttention(config), targets, selection);
+    UnitFinder found = new UnitFinder(tensors.blocks(), choice, selection.strict());
     if (found.units().isEmpty()) {
       throw nothingToQuantize(found, targets);
     }
@@ -69,7 +76,7 @@ public final class Planner {
     List<ItemDraft> items = items(found, tensors);
     requireDistinctNames(items);
     return new QuantizationPlan(
-        Fingerprint.of(source, family.name(), options),
+        Fingerprint.of(source, family, options),
         source.input(),
         options,
         family.name(),
@@ -95,7 +102,7 @@ public final class Planner {
     Map<LocatedTensor, List<Member>> units = new IdentityHashMap<>();
     found.units().forEach(members -> units.put(members.get(0).weight(), members));
     List<LocatedTensor> anchors = new ArrayList<>(units.keySet());
-    anchors.addAll(found.kept());
+    anchors.addAll(keptTensors(found, tensors));
     tensors.others().forEach(other -> anchors.add(other.tensor()));
     anchors.sort(SOURCE_ORDER);
     List<ItemDraft> items = new ArrayList<>(anchors.size());
@@ -111,6 +118,30 @@ public final class Planner {
     }
 
     return items;
+  }
+
+  /** The tensors of the source whose weights stay as they are: slices of one tensor stay together. */
+  private static Set<LocatedTensor> keptTensors(UnitFinder found, ModelTensors tensors) {
+    Map<LocatedTensor, LocatedTensor> sliced = new IdentityHashMap<>();
+    found.units().stream().flatMap(List::stream).map(Member::weight).forEach(weight -> {
+      LocatedTensor origin = tensors.origins().get(weight);
+      if (origin != null) {
+        sliced.put(origin, weight);
+      }
+    });
+    Set<LocatedTensor> kept = Collections.newSetFromMap(new IdentityHashMap<>());
+    for (LocatedTensor weight : found.kept()) {
+      LocatedTensor whole = tensors.origins().getOrDefault(weight, weight);
+      if (sliced.containsKey(whole)) {
+        throw new IllegalArgumentException("Cannot quantize " + sliced.get(whole).name() + " but not " + weight.name()
+            + " (" + found.reason(weight) + "): both are in the tensor " + whole.name() + " (" + whole.file()
+            + "), which is carried over or replaced as a whole");
+      }
+
+      kept.add(whole);
+    }
+
+    return kept;
   }
 
   /** {@code model.layers.0.mlp.experts.3.{gate_proj,up_proj}} of two modules, the module's own name of one. */

@@ -14,15 +14,32 @@ import org.sparkfp4.formats.Nvfp4;
 final class UnitFinder {
   private static final String WEIGHT = ".weight";
 
-  private final Targets targets;
+  private final LayerChoice choice;
   private final List<List<Member>> units = new ArrayList<>();
   private final List<LocatedTensor> kept = new ArrayList<>();
   private final Map<LocatedTensor, String> reasons = new IdentityHashMap<>();
 
-  UnitFinder(List<BlockTensors> blocks, Targets targets) {
-    this.targets = targets;
+  /**
+   * @param choice the weights that are wanted
+   * @param strict whether one that is wanted and cannot be quantized is an error
+   */
+  UnitFinder(List<BlockTensors> blocks, LayerChoice choice, boolean strict) {
+    this.choice = choice;
+    if (strict) {
+      blocks.forEach(this::requireFit);
+    }
+
     Map<String, String> unfit = unfitExperts(blocks);
     blocks.forEach(block -> find(block, unfit));
+  }
+
+  private void requireFit(BlockTensors block) {
+    for (LocatedTensor weight : block.weights().values()) {
+      if (choice.reason(weight) == null && !fits(weight)) {
+        throw new IllegalArgumentException("Cannot quantize " + weight.name() + " (" + weight.file() + "), as --strict "
+            + "asks: " + ownReason(weight) + "; exclude it, or leave --strict out to keep it as it is");
+      }
+    }
   }
 
   /** The members of each unit. */
@@ -44,12 +61,12 @@ final class UnitFinder {
    * Why the experts of a layer cannot be quantized, by the experts' common path. Runtimes keep a layer's experts in
    * one fused module: all of them are quantized or none is.
    */
-  private static Map<String, String> unfitExperts(List<BlockTensors> blocks) {
+  private Map<String, String> unfitExperts(List<BlockTensors> blocks) {
     Map<String, String> unfit = new HashMap<>();
     for (BlockTensors block : blocks) {
       if (block.role() == Role.ROUTED_EXPERT) {
         block.weights().values().stream()
-            .filter(weight -> !fits(weight))
+            .filter(weight -> choice.reason(weight) == null && !fits(weight))
             .findFirst()
             .ifPresent(weight -> unfit.putIfAbsent(parent(block.path()), unfitReason(weight)));
       }
@@ -61,19 +78,26 @@ final class UnitFinder {
   private void find(BlockTensors block, Map<String, String> unfitExperts) {
     String whole = unfitExperts.get(parent(block.path()));
     for (List<String> group : block.groups()) {
-      List<LocatedTensor> weights = block.weights(group);
-      if (weights.isEmpty()) {
+      List<LocatedTensor> wanted = new ArrayList<>();
+      for (LocatedTensor weight : block.weights(group)) {
+        String reason = choice.reason(weight);
+        if (reason == null) {
+          wanted.add(weight);
+        } else {
+          keep(List.of(weight), reason);
+        }
+      }
+
+      if (wanted.isEmpty()) {
         continue;
       }
 
-      if (!targets.include(block.role())) {
-        keep(weights, block.role().description());
-      } else if (block.role() == Role.ROUTED_EXPERT && whole != null) {
-        keep(weights, whole);
-      } else if (weights.stream().allMatch(UnitFinder::fits)) {
-        units.add(members(weights));
+      if (block.role() == Role.ROUTED_EXPERT && whole != null) {
+        keep(wanted, whole);
+      } else if (wanted.stream().allMatch(UnitFinder::fits)) {
+        units.add(members(wanted));
       } else {
-        keep(weights, unfitReason(weights.stream().filter(weight -> !fits(weight)).findFirst().orElseThrow()));
+        keep(wanted, unfitReason(wanted.stream().filter(weight -> !fits(weight)).findFirst().orElseThrow()));
       }
     }
   }
@@ -104,17 +128,18 @@ final class UnitFinder {
   }
 
   private static String unfitReason(LocatedTensor weight) {
-    return weight.length() == 0
-        ? "no elements"
-        : "K " + weight.cols() + " is no multiple of " + Nvfp4.BLOCK
-            + ", here or in a layer that runtimes fuse with it";
+    return ownReason(weight) + (weight.length() == 0 ? "" : ", here or in a layer that runtimes fuse with it");
+  }
+
+  private static String ownReason(LocatedTensor weight) {
+    return weight.length() == 0 ? "no elements" : "K " + weight.cols() + " is no multiple of " + Nvfp4.BLOCK;
   }
 
   static String module(String tensor) {
     return tensor.endsWith(WEIGHT) ? tensor.substring(0, tensor.length() - WEIGHT.length()) : tensor;
   }
 
-  private static String parent(String path) {
+  static String parent(String path) {
     return path.substring(0, Math.max(0, path.lastIndexOf('.')));
   }
 }
