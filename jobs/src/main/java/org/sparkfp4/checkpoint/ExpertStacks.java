@@ -2,7 +2,8 @@ package org.sparkfp4.checkpoint;
 
 import java.util.ArrayList;
 import java.util.EnumSet;
-import java.util.IdentityHashMap;
+import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -20,7 +21,8 @@ final class ExpertStacks {
   private final ModelConfig config;
   private final boolean batch;
   private final int layers;
-  private final Map<LocatedTensor, LocatedTensor> origins = new IdentityHashMap<>();
+  private final Set<String> biases = new HashSet<>();
+  private final Map<String, LocatedTensor> origins = new HashMap<>();
 
   /**
    * @param batch whether the output keeps the experts stacked where runtimes want them so
@@ -45,6 +47,9 @@ final class ExpertStacks {
       ModelFamily.KnownStack known = family.stack(tensor.name());
       if (known == null || family.layer(tensor.name()) >= layers) {
         result.add(tensor);
+        if (tensor.name().endsWith("_bias")) {
+          biases.add(tensor.name());
+        }
       } else {
         String path = tensor.name().substring(0, tensor.name().lastIndexOf('.'));
         byLayer.computeIfAbsent(path, key -> new ArrayList<>()).add(new Found(tensor, known));
@@ -58,8 +63,8 @@ final class ExpertStacks {
     return result;
   }
 
-  /** The stack that each slice is a part of. */
-  Map<LocatedTensor, LocatedTensor> origins() {
+  /** The stack that each slice is a part of, by the slice's name. */
+  Map<String, LocatedTensor> origins() {
     return origins;
   }
 
@@ -69,8 +74,8 @@ final class ExpertStacks {
     for (Found found : stacks) {
       LocatedTensor tensor = found.tensor;
       Set<StackOrder> fitting = EnumSet.noneOf(StackOrder.class);
-      for (StackOrder order : found.known.stack().orders()) {
-        if (tensor.shape().equals(order.shape(experts(), rows(found), cols(found)))) {
+      for (StackOrder order : orders(found)) {
+        if (tensor.shape().equals(shape(found, order))) {
           fitting.add(order);
         }
       }
@@ -95,25 +100,39 @@ final class ExpertStacks {
 
   private String expected(Found found) {
     List<String> texts = new ArrayList<>();
-    for (StackOrder order : found.known.stack().orders()) {
-      texts.add(order.shape(experts(), rows(found), cols(found)) + " (" + order + ")");
+    for (StackOrder order : orders(found)) {
+      texts.add(shape(found, order) + " (" + order + ")");
     }
 
     return String.join(" or ", texts);
   }
 
+  private static List<StackOrder> orders(Found found) {
+    return found.known.stack().orders().stream().filter(found.known.part()::allows).toList();
+  }
+
+  private List<Long> shape(Found found, StackOrder order) {
+    return found.known.part().shape(order, experts(), rows(found), k(found));
+  }
+
   private void slice(String path, Found found, StackOrder order, List<LocatedTensor> result) {
     boolean whole = batch && found.known.block().batched();
     if (whole) {
-      add(stacked(found, order), found, result);
+      add(stacked(path, found, order), found, result);
       return;
+    }
+
+    if (biases.contains(path + "." + found.known.name() + "_bias")) {
+      throw new IllegalArgumentException("Cannot split " + found.tensor.name() + " (" + found.tensor.file()
+          + ") into a tensor an expert: its biases are stacked beside it; use --layout modelopt, which keeps experts "
+          + "stacked");
     }
 
     long before = 0;
     for (String linear : found.known.stack().linears()) {
       long rows = rows(found, linear);
       for (long expert = 0; expert < experts(); expert++) {
-        String name = path + "." + expert + "." + linear + ModelFamily.WEIGHT;
+        String name = path + "." + expert + "." + linear + found.known.part().sliceSuffix();
         add(matrix(found, order, expert, before, rows, name), found, result);
       }
 
@@ -122,12 +141,12 @@ final class ExpertStacks {
   }
 
   private void add(LocatedTensor slice, Found found, List<LocatedTensor> result) {
-    origins.put(slice, found.tensor);
+    origins.put(slice.name(), found.tensor);
     result.add(slice);
   }
 
   /** The whole stack as {@code [experts, rows, K]}. */
-  private LocatedTensor stacked(Found found, StackOrder order) {
+  private LocatedTensor stacked(String path, Found found, StackOrder order) {
     LocatedTensor tensor = found.tensor;
     long element = tensor.dtype().bytes(1);
     long rows = rows(found);
@@ -135,7 +154,7 @@ final class ExpertStacks {
     List<Long> strides =
         order == StackOrder.ROWS_K ? List.of() : List.of(rows * cols * element, element, rows * element);
     return new LocatedTensor(
-        tensor.name() + ModelFamily.WEIGHT, tensor.dtype(), List.of(experts(), rows, cols), tensor.file(),
+        path + "." + found.known.name() + found.known.part().sliceSuffix(), tensor.dtype(), List.of(experts(), rows, cols), tensor.file(),
         tensor.offset(), tensor.length(), strides);
   }
 
@@ -172,7 +191,12 @@ final class ExpertStacks {
     return config.require(found.known.block().linears().get(linear).get(0));
   }
 
+  /** Elements of a row in the tensor. */
   private long cols(Found found) {
+    return found.known.part().cols(k(found));
+  }
+
+  private long k(Found found) {
     return config.require(found.known.block().linears().get(found.known.stack().linears().get(0)).get(1));
   }
 

@@ -65,6 +65,12 @@ public final class ModelConfig {
     return Optional.empty();
   }
 
+  /** The value of a key, of text_config if it has one; the empty text where there is none. */
+  String text(String key) {
+    JsonNode nested = root.path(NESTED).path(key);
+    return (nested.isTextual() ? nested : root.path(key)).asText();
+  }
+
   /** The outer model_type, then the nested one; those that are there. */
   List<String> modelTypes() {
     return texts("model_type");

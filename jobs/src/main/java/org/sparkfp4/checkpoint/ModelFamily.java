@@ -52,7 +52,11 @@ public final class ModelFamily {
         Block stacked = block.stacked();
         entry.spellings(stacked.path()).forEach(path -> {
           addBlock(path, stacked);
-          block.stacks().forEach((stack, of) -> stacks.put(key(path + "." + stack), new KnownStack(block, of)));
+          block.stacks().forEach((stack, of) -> {
+            for (StackPart part : StackPart.values()) {
+              stacks.put(key(path + "." + stack + part.suffix()), new KnownStack(block, stack, of, part));
+            }
+          });
         });
       }
     });
@@ -201,6 +205,12 @@ public final class ModelFamily {
    */
   record Known(Role role, Block block, String linear) {}
 
-  /** A tensor that stacks layers of the experts that {@code block} describes. */
-  record KnownStack(Block block, Stack stack) {}
+  /**
+   * A tensor that stacks layers of the experts.
+   *
+   * @param block the experts
+   * @param name the stack's name
+   * @param part what of it the tensor holds
+   */
+  record KnownStack(Block block, String name, Stack stack, StackPart part) {}
 }

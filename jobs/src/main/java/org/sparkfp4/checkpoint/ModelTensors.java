@@ -6,18 +6,20 @@ import java.util.Map;
 /**
  * The tensors of a checkpoint by their roles.
  *
+ * @param source the tensors, and how those are stored that are quantized
  * @param blocks experts, MLPs and attentions, complete and as the config says
  * @param others every tensor that is no weight of a block, in the order of the checkpoint
  * @param heads output heads that the family knows, whether or not the checkpoint has a tensor for them: tied ones have
  *     none, yet runtimes build the layer
- * @param origins the tensor of the checkpoint that a weight of a block is a slice of, by identity; weights that are
- *     tensors of their own are not there
+ * @param origins the tensor of the checkpoint that a weight of a block is a slice of, by the weight's name; weights that
+ *     are tensors of their own are not there
  */
 public record ModelTensors(
+    SourceTensors source,
     List<BlockTensors> blocks,
     List<RoledTensor> others,
     List<String> heads,
-    Map<LocatedTensor, LocatedTensor> origins) {
+    Map<String, LocatedTensor> origins) {
   public ModelTensors {
     blocks = List.copyOf(blocks);
     others = List.copyOf(others);

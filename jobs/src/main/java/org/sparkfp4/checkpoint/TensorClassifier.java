@@ -2,7 +2,6 @@ package org.sparkfp4.checkpoint;
 
 import static org.sparkfp4.checkpoint.ModelFamily.WEIGHT;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.LinkedHashMap;
@@ -18,8 +17,6 @@ import org.sparkfp4.safetensors.DType;
  */
 public final class TensorClassifier {
   private static final Set<DType> READABLE = Set.of(DType.BF16, DType.F16, DType.F32);
-  private static final Set<String> QUANTIZED_PARTS =
-      Set.of("weight_packed", "weight_scale", "weight_scale_inv", "weight_scale_2", "scale", "qweight", "weight_shape");
 
   private final ModelFamily family;
   private final ModelConfig config;
@@ -42,41 +39,26 @@ public final class TensorClassifier {
   /**
    * The tensors by their roles.
    *
-   * @throws IllegalArgumentException if the source is quantized already, a layer, an expert or a part of one is
+   * @throws IllegalArgumentException if the source is stored in a way that is not read ({@link SourceTensors#of}), a
+   *     layer, an expert or a part of one is
    *     missing, or a shape is not what the config says
    */
-  public ModelTensors classify(List<LocatedTensor> sources) {
-    refuseQuantizedConfig();
+  public ModelTensors classify(List<LocatedTensor> tensors) {
     ExpertStacks stacks = new ExpertStacks(family, config, batch, layers);
-    List<LocatedTensor> tensors = stacks.unstack(sources);
+    SourceTensors source = SourceTensors.of(stacks.unstack(tensors), config);
     Map<String, Draft> drafts = new LinkedHashMap<>();
     List<RoledTensor> others = new ArrayList<>();
-    for (LocatedTensor tensor : tensors) {
-      Role role = mtp(tensor) ? Role.MTP : addToBlock(tensor, drafts);
+    for (LocatedTensor tensor : source.tensors()) {
+      Role role = mtp(tensor) ? Role.MTP : addToBlock(tensor, source, drafts);
       if (role != null) {
         others.add(new RoledTensor(tensor, role));
       }
     }
 
     drafts.values().forEach(this::checkComplete);
-    checkLayers(drafts.values(), tensors);
+    checkLayers(drafts.values(), source.tensors());
     List<BlockTensors> blocks = drafts.values().stream().map(Draft::finish).toList();
-    return new ModelTensors(blocks, others, headsOf(tensors), stacks.origins());
-  }
-
-  private void refuseQuantizedConfig() {
-    JsonNode quantization = config.quantization();
-    if (quantization.isObject()) {
-      StringBuilder format = new StringBuilder();
-      for (String key : List.of("quant_method", "quant_algo", "format", "fmt", "bits", "weight_block_size")) {
-        if (quantization.has(key)) {
-          format.append(format.isEmpty() ? "" : ", ").append(key).append(' ').append(quantization.get(key));
-        }
-      }
-
-      throw new IllegalArgumentException("Cannot quantize a checkpoint that is quantized already: quantization_config"
-          + " of its config.json says " + format + "; only BF16, F16 and F32 sources are read so far");
-    }
+    return new ModelTensors(source, blocks, others, headsOf(source.tensors()), stacks.origins());
   }
 
   /** Whether a tensor is of a layer behind the model's last one. */
@@ -97,7 +79,7 @@ public final class TensorClassifier {
   }
 
   /** Puts the weight of a block's layer into its block, or gives the role of any other tensor. */
-  private Role addToBlock(LocatedTensor tensor, Map<String, Draft> drafts) {
+  private Role addToBlock(LocatedTensor tensor, SourceTensors source, Map<String, Draft> drafts) {
     String name = tensor.name();
     int dot = name.lastIndexOf('.');
     ModelFamily.Known known = family.known(name.substring(0, Math.max(0, dot)));
@@ -105,17 +87,11 @@ public final class TensorClassifier {
       return family.role(name);
     }
 
-    if (!name.endsWith(WEIGHT)) {
-      if (QUANTIZED_PARTS.contains(name.substring(dot + 1))) {
-        throw new IllegalArgumentException("Cannot quantize a checkpoint that is quantized already: it has the tensor "
-            + name + " (" + tensor.dtype() + ", " + tensor.file()
-            + "); only BF16, F16 and F32 sources are read so far");
-      }
-
+    if (!SourceTensors.isWeight(name)) {
       return known.role();
     }
 
-    check(tensor, known);
+    check(tensor, source.stored(tensor) != null, known);
     String path = name.substring(0, dot - known.linear().length() - 1);
     Draft draft = drafts.computeIfAbsent(
         known.role() + " " + path, key -> new Draft(known.block(), path, family.layer(name)));
@@ -123,10 +99,10 @@ public final class TensorClassifier {
     return null;
   }
 
-  private void check(LocatedTensor tensor, ModelFamily.Known known) {
-    if (!READABLE.contains(tensor.dtype())) {
+  private void check(LocatedTensor tensor, boolean stored, ModelFamily.Known known) {
+    if (!stored && !READABLE.contains(tensor.dtype())) {
       throw new IllegalArgumentException("Cannot quantize " + tensor.name() + " (" + tensor.file() + "): its dtype is "
-          + tensor.dtype() + "; only BF16, F16 and F32 sources are read so far");
+          + tensor.dtype() + "; weights are read in BF16, F16, F32, FP8 (E4M3), INT4 and MXFP4: give such a source");
     }
 
     if (known.block().isStacked()) {
@@ -143,7 +119,8 @@ public final class TensorClassifier {
       long expected = config.require(keys.get(i));
       if (tensor.shape().get(i) != expected) {
         throw new IllegalArgumentException("Invalid tensor " + tensor.name() + " (" + tensor.file() + "): its shape is "
-            + tensor.shape() + ", but " + keys.get(i).replace("|", " or ") + " of config.json makes dimension " + i + " " + expected);
+            + tensor.shape() + ", but " + keys.get(i).replace("|", " or ") + " of config.json makes dimension " + i + " "
+            + expected);
       }
     }
   }
@@ -207,7 +184,7 @@ public final class TensorClassifier {
   /** The output head under the prefix that the checkpoint's layers have; the plain one where that cannot be told. */
   private List<String> headsOf(List<LocatedTensor> tensors) {
     List<String> named = family.heads().stream()
-        .filter(head -> tensors.stream().anyMatch(tensor -> tensor.name().equals(head + WEIGHT)))
+        .filter(head -> tensors.stream().anyMatch(tensor -> SourceTensors.module(tensor.name()).equals(head)))
         .toList();
     return named.isEmpty() ? family.heads() : named;
   }

@@ -6,6 +6,7 @@ import org.sparkfp4.checkpoint.BlockTensors;
 import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.checkpoint.ModelConfig;
 import org.sparkfp4.checkpoint.Role;
+import org.sparkfp4.checkpoint.SourceTensors;
 
 /**
  * Attentions whose query projection also makes a gate for their output, as in Qwen3-Next. The gate loses much in 4 bits,
@@ -34,7 +35,7 @@ final class GatedAttention {
   }
 
   private static String lastPart(LocatedTensor weight) {
-    String module = UnitFinder.module(weight.name());
+    String module = SourceTensors.module(weight.name());
     return module.substring(module.lastIndexOf('.') + 1);
   }
 }

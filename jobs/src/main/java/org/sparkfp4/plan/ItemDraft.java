@@ -3,27 +3,36 @@ package org.sparkfp4.plan;
 import java.util.ArrayList;
 import java.util.List;
 import org.sparkfp4.checkpoint.LocatedTensor;
+import org.sparkfp4.checkpoint.SourceTensors;
+import org.sparkfp4.checkpoint.StoredWeight;
 import org.sparkfp4.safetensors.DType;
 import org.sparkfp4.safetensors.TensorInfo;
 
 /**
- * A copied tensor or a unit before its place in a shard is known.
+ * A tensor or a unit before its place in a shard is known.
  *
  * @param anchor where the source has it: the tensor, or the first member of the unit
- * @param unit the unit, or null for a tensor that is copied
+ * @param unit the unit, or null for a tensor that is not quantized
+ * @param stored how a tensor is stored that is dequantized, or null for a unit and a tensor that is copied
  * @param tensors the tensors that the unit becomes, counted from its own first byte
  * @param length bytes of the item
  * @param alignment what the place of the item must be a multiple of: the largest element's bytes
  */
-record ItemDraft(LocatedTensor anchor, Unit unit, List<UnitTensor> tensors, long length, int alignment) {
+record ItemDraft(LocatedTensor anchor, Unit unit, StoredWeight stored, List<UnitTensor> tensors, long length, int alignment) {
   static ItemDraft copied(LocatedTensor tensor) {
-    return new ItemDraft(tensor, null, List.of(), tensor.length(), alignment(tensor.dtype()));
+    return new ItemDraft(tensor, null, null, List.of(), tensor.length(), alignment(tensor.dtype()));
+  }
+
+  static ItemDraft dequantized(StoredWeight stored) {
+    LocatedTensor weight = stored.weight();
+    long length = DType.BF16.bytes(Math.multiplyExact(weight.rows(), weight.cols()));
+    return new ItemDraft(weight, null, stored, List.of(), length, alignment(DType.BF16));
   }
 
   static ItemDraft quantized(Unit unit, List<UnitTensor> tensors) {
     int alignment = tensors.stream().mapToInt(tensor -> alignment(tensor.output().dtype())).max().orElseThrow();
     long length = tensors.get(tensors.size() - 1).output().end();
-    return new ItemDraft(unit.members().get(0).weight(), unit, tensors, length, alignment);
+    return new ItemDraft(unit.members().get(0).weight(), unit, null, tensors, length, alignment);
   }
 
   private static int alignment(DType dtype) {
@@ -32,6 +41,15 @@ record ItemDraft(LocatedTensor anchor, Unit unit, List<UnitTensor> tensors, long
 
   /** The item with its first byte at {@code begin} of a shard's data section. */
   ShardItem at(long begin) {
+    if (stored != null) {
+      return new ShardItem.Dequantized(
+          anchor,
+          stored.scale(),
+          stored.scheme().text(),
+          new TensorInfo(
+              SourceTensors.module(anchor.name()) + ".weight", DType.BF16, anchor.shape(), begin, begin + length));
+    }
+
     if (unit == null) {
       return new ShardItem.Copied(
           anchor, new TensorInfo(anchor.name(), anchor.dtype(), anchor.shape(), begin, begin + anchor.length()));

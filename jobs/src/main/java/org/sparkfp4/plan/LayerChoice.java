@@ -8,6 +8,7 @@ import org.sparkfp4.checkpoint.BlockTensors;
 import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.checkpoint.Role;
 import org.sparkfp4.checkpoint.RoledTensor;
+import org.sparkfp4.checkpoint.SourceTensors;
 
 /**
  * Which weights the options choose: those of the targets' roles that the user's patterns leave in. What runtimes fuse
@@ -39,7 +40,7 @@ final class LayerChoice {
     this.include = new ModulePatterns(selection.include());
     this.exclude = new ModulePatterns(selection.exclude());
     blocks.forEach(this::choose);
-    others.forEach(other -> exclude.match(UnitFinder.module(other.tensor().name())));
+    others.forEach(other -> exclude.match(SourceTensors.module(other.tensor().name())));
     requireUsed(include, "--include", "no layer that --targets " + targets.optionName() + " chooses");
     requireUsed(exclude, "--exclude", "no module of the checkpoint");
     if (!selection.allowPartialFusion()) {
@@ -55,7 +56,7 @@ final class LayerChoice {
   private void choose(BlockTensors block) {
     boolean targeted = targets.include(block.role());
     for (LocatedTensor weight : block.weights().values()) {
-      String module = UnitFinder.module(weight.name());
+      String module = SourceTensors.module(weight.name());
       String excluding = exclude.match(module);
       if (!targeted) {
         left.put(weight, block.role().description());
@@ -96,8 +97,8 @@ final class LayerChoice {
     for (Map.Entry<String, LocatedTensor> entry : chosen.entrySet()) {
       LocatedTensor out = leftOut.get(entry.getKey());
       if (out != null) {
-        throw new IllegalArgumentException("Cannot quantize " + UnitFinder.module(entry.getValue().name()) + " but not "
-            + UnitFinder.module(out.name()) + " (" + reason(out) + "): runtimes fuse them into one module; choose both "
+        throw new IllegalArgumentException("Cannot quantize " + SourceTensors.module(entry.getValue().name()) + " but not "
+            + SourceTensors.module(out.name()) + " (" + reason(out) + "): runtimes fuse them into one module; choose both "
             + "or neither, or give --allow-partial-fusion");
       }
     }

@@ -26,6 +26,9 @@ import org.sparkfp4.formats.Nvfp4;
  * @param taskBytes most that a task holds at once: a slab of the source, mapped, and what it becomes
  * @param shards the output's files and their bytes
  * @param kept number of modules that stay as they are, by reason
+ * @param dequantized tensors that the source stores quantized and the output in BF16
+ * @param dequantizedBytes bytes of these in the output
+ * @param dropped tensors of the source that only say how others are stored: scales, shapes
  * @param warnings what the reader should know before the run
  */
 public record PlanSummary(
@@ -43,6 +46,9 @@ public record PlanSummary(
     long taskBytes,
     List<ShardSize> shards,
     Map<String, Long> kept,
+    long dequantized,
+    long dequantizedBytes,
+    long dropped,
     List<String> warnings) {
 
   /** Less of a model with experts than this is quantized only by mistake. */
@@ -56,6 +62,11 @@ public record PlanSummary(
     Count count = new Count();
     for (OutputShard shard : plan.shards()) {
       shard.items().forEach(item -> count.add(item, plan.slabBytes()));
+    }
+
+    for (DroppedTensor dropped : plan.dropped()) {
+      count.tensorsIn++;
+      count.bytesIn += dropped.length();
     }
 
     Map<String, Long> kept = new LinkedHashMap<>();
@@ -75,6 +86,9 @@ public record PlanSummary(
         count.taskBytes,
         plan.shards().stream().map(shard -> new ShardSize(shard.file(), shard.dataBytes())).toList(),
         kept,
+        count.dequantized,
+        count.dequantizedBytes,
+        count.scales + plan.dropped().size(),
         warnings(plan, family, (double) count.quantized / count.parameters));
   }
 
@@ -115,27 +129,36 @@ public record PlanSummary(
     private long units;
     private long cutUnits;
     private long taskBytes;
+    private long dequantized;
+    private long dequantizedBytes;
+    private long scales;
 
     void add(ShardItem item, long slabBytes) {
       tensorsOut += item.outputs().size();
+      for (LocatedTensor tensor : item.sources()) {
+        tensorsIn++;
+        bytesIn += tensor.length();
+      }
+
       if (item instanceof ShardItem.Copied copied) {
-        addSource(copied.source());
+        parameters += elements(copied.source());
+      } else if (item instanceof ShardItem.Dequantized stored) {
+        parameters += elements(stored.weight());
+        dequantized++;
+        scales++;
+        dequantizedBytes += stored.output().length();
       } else if (item instanceof ShardItem.Quantized whole) {
         Unit unit = whole.unit();
-        unit.members().forEach(member -> {
-          addSource(member.weight());
+        for (Member member : unit.members()) {
+          parameters += elements(member.weight());
           quantized += elements(member.weight());
-        });
+          scales += member.scale() == null ? 0 : 1;
+        }
+
         units++;
         cutUnits += unit.isCut(slabBytes) ? 1 : 0;
         taskBytes = Math.max(taskBytes, taskBytes(unit, slabBytes));
       }
-    }
-
-    private void addSource(LocatedTensor tensor) {
-      tensorsIn++;
-      bytesIn += tensor.length();
-      parameters += elements(tensor);
     }
 
     private static long elements(LocatedTensor tensor) {
@@ -148,9 +171,9 @@ public record PlanSummary(
       long outputRowBytes = blocks * (Nvfp4.BLOCK / 2 + 1);
       long most = 0;
       for (Slab slab : unit.slabs(slabBytes)) {
-        long rows = slab.isWhole() ? unit.sourceBytes() / unit.rowBytes() : slab.rows();
+        long rows = slab.isWhole() ? unit.members().stream().mapToLong(member -> member.weight().rows()).sum() : slab.rows();
         long scales = slab.isWhole() ? 0 : blocks * unit.members().get(slab.member()).weight().rows();
-        most = Math.max(most, rows * (unit.rowBytes() + outputRowBytes) + scales);
+        most = Math.max(most, unit.dataBytes(rows) + rows * outputRowBytes + scales);
       }
 
       return most;

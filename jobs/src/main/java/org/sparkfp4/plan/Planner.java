@@ -1,7 +1,6 @@
 package org.sparkfp4.plan;
 
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.Comparator;
 import java.util.HashSet;
 import java.util.IdentityHashMap;
@@ -17,6 +16,7 @@ import org.sparkfp4.checkpoint.ModelFamily;
 import org.sparkfp4.checkpoint.ModelTensors;
 import org.sparkfp4.checkpoint.Role;
 import org.sparkfp4.checkpoint.RoledTensor;
+import org.sparkfp4.checkpoint.SourceTensors;
 import org.sparkfp4.checkpoint.TensorClassifier;
 import org.sparkfp4.layouts.Layout;
 
@@ -68,7 +68,7 @@ public final class Planner {
     Selection selection = options.selection();
     LayerChoice choice =
         new LayerChoice(tensors.blocks(), tensors.others(), new GatedAttention(config), targets, selection);
-    UnitFinder found = new UnitFinder(tensors.blocks(), choice, selection.strict());
+    UnitFinder found = new UnitFinder(tensors, choice, selection.strict());
     if (found.units().isEmpty()) {
       throw nothingToQuantize(found, targets);
     }
@@ -83,7 +83,8 @@ public final class Planner {
         slabBytes,
         source.files(),
         new ShardPacker(items, options.maxShardBytes()).shards(),
-        kept(found, tensors));
+        kept(found, tensors),
+        tensors.source().dropped().stream().map(part -> new DroppedTensor(part.name(), part.length())).toList());
   }
 
   private IllegalArgumentException nothingToQuantize(UnitFinder found, Targets targets) {
@@ -102,46 +103,24 @@ public final class Planner {
     Map<LocatedTensor, List<Member>> units = new IdentityHashMap<>();
     found.units().forEach(members -> units.put(members.get(0).weight(), members));
     List<LocatedTensor> anchors = new ArrayList<>(units.keySet());
-    anchors.addAll(keptTensors(found, tensors));
+    anchors.addAll(new KeptTensors(found, tensors).tensors());
     tensors.others().forEach(other -> anchors.add(other.tensor()));
     anchors.sort(SOURCE_ORDER);
     List<ItemDraft> items = new ArrayList<>(anchors.size());
     int id = 0;
     for (LocatedTensor anchor : anchors) {
       List<Member> members = units.get(anchor);
-      if (members == null) {
+      if (members == null && tensors.source().stored(anchor) != null) {
+        items.add(ItemDraft.dequantized(tensors.source().stored(anchor)));
+      } else if (members == null) {
         items.add(ItemDraft.copied(anchor));
       } else {
-        Unit unit = new Unit(id++, name(members), anchor.dtype(), anchor.cols(), members);
+        Unit unit = new Unit(id++, name(members), tensors.source().scheme(anchor), anchor.cols(), members);
         items.add(ItemDraft.quantized(unit, layout.tensors(unit, options)));
       }
     }
 
     return items;
-  }
-
-  /** The tensors of the source whose weights stay as they are: slices of one tensor stay together. */
-  private static Set<LocatedTensor> keptTensors(UnitFinder found, ModelTensors tensors) {
-    Map<LocatedTensor, LocatedTensor> sliced = new IdentityHashMap<>();
-    found.units().stream().flatMap(List::stream).map(Member::weight).forEach(weight -> {
-      LocatedTensor origin = tensors.origins().get(weight);
-      if (origin != null) {
-        sliced.put(origin, weight);
-      }
-    });
-    Set<LocatedTensor> kept = Collections.newSetFromMap(new IdentityHashMap<>());
-    for (LocatedTensor weight : found.kept()) {
-      LocatedTensor whole = tensors.origins().getOrDefault(weight, weight);
-      if (sliced.containsKey(whole)) {
-        throw new IllegalArgumentException("Cannot quantize " + sliced.get(whole).name() + " but not " + weight.name()
-            + " (" + found.reason(weight) + "): both are in the tensor " + whole.name() + " (" + whole.file()
-            + "), which is carried over or replaced as a whole");
-      }
-
-      kept.add(whole);
-    }
-
-    return kept;
   }
 
   /** {@code model.layers.0.mlp.experts.3.{gate_proj,up_proj}} of two modules, the module's own name of one. */
@@ -160,11 +139,7 @@ public final class Planner {
   private static void requireDistinctNames(List<ItemDraft> items) {
     Set<String> names = new HashSet<>();
     for (ItemDraft item : items) {
-      if (item.unit() == null) {
-        requireNew(names, item.anchor().name());
-      }
-
-      item.tensors().forEach(tensor -> requireNew(names, tensor.output().name()));
+      item.at(0).outputs().forEach(tensor -> requireNew(names, tensor.name()));
     }
   }
 
@@ -188,12 +163,12 @@ public final class Planner {
     kept.sort(Comparator.comparing(Reasoned::tensor, SOURCE_ORDER));
     Set<KeptModule> modules = new LinkedHashSet<>();
     tensors.heads().forEach(head -> modules.add(new KeptModule(head, Role.LM_HEAD.description())));
-    kept.forEach(each -> modules.add(new KeptModule(UnitFinder.module(each.tensor().name()), each.reason())));
+    kept.forEach(each -> modules.add(new KeptModule(SourceTensors.module(each.tensor().name()), each.reason())));
     return List.copyOf(modules);
   }
 
   private static boolean isMatrix(LocatedTensor tensor) {
-    return tensor.shape().size() >= 2 && tensor.name().endsWith(".weight");
+    return tensor.shape().size() >= 2 && SourceTensors.isWeight(tensor.name());
   }
 
   private record Reasoned(LocatedTensor tensor, String reason) {}

@@ -14,6 +14,7 @@ import java.util.List;
  * @param sources the source files that are read
  * @param shards the output's shards
  * @param kept why each linear layer that is not quantized stays as it is, for the exclude lists and the reader
+ * @param dropped tensors of the source that describe stored-quantized weights, beside the scales, and are not written
  */
 public record QuantizationPlan(
     String fingerprint,
@@ -23,10 +24,12 @@ public record QuantizationPlan(
     long slabBytes,
     List<SourceFile> sources,
     List<OutputShard> shards,
-    List<KeptModule> kept) {
+    List<KeptModule> kept,
+    List<DroppedTensor> dropped) {
   public QuantizationPlan {
     sources = List.copyOf(sources);
     shards = List.copyOf(shards);
     kept = List.copyOf(kept);
+    dropped = List.copyOf(dropped);
   }
 }

@@ -10,17 +10,47 @@ import org.sparkfp4.safetensors.TensorInfo;
 @JsonTypeInfo(use = JsonTypeInfo.Id.NAME, property = "kind")
 @JsonSubTypes({
   @JsonSubTypes.Type(value = ShardItem.Copied.class, name = "copied"),
+  @JsonSubTypes.Type(value = ShardItem.Dequantized.class, name = "dequantized"),
   @JsonSubTypes.Type(value = ShardItem.Quantized.class, name = "quantized")
 })
 public sealed interface ShardItem {
   /** The tensors of the item, in the order of their bytes. */
   List<TensorInfo> outputs();
 
+  /** The tensors of the source that the item is made from. */
+  List<LocatedTensor> sources();
+
   /** A tensor that is carried over byte for byte. */
   record Copied(LocatedTensor source, TensorInfo output) implements ShardItem {
     @Override
     public List<TensorInfo> outputs() {
       return List.of(output);
+    }
+
+    @Override
+    public List<LocatedTensor> sources() {
+      return List.of(source);
+    }
+  }
+
+  /**
+   * A weight that the source stores quantized and the output in BF16.
+   *
+   * @param weight its codes; the shape is the logical {@code [rows, K]}
+   * @param scale its scales
+   * @param scheme as {@link org.sparkfp4.formats.SourceScheme#parse} takes it
+   * @param output name, dtype, shape and place
+   */
+  record Dequantized(LocatedTensor weight, LocatedTensor scale, String scheme, TensorInfo output)
+      implements ShardItem {
+    @Override
+    public List<TensorInfo> outputs() {
+      return List.of(output);
+    }
+
+    @Override
+    public List<LocatedTensor> sources() {
+      return List.of(weight, scale);
     }
   }
 
@@ -33,6 +63,11 @@ public sealed interface ShardItem {
     @Override
     public List<TensorInfo> outputs() {
       return tensors.stream().map(UnitTensor::output).toList();
+    }
+
+    @Override
+    public List<LocatedTensor> sources() {
+      return unit.members().stream().flatMap(member -> member.sources().stream()).toList();
     }
   }
 }

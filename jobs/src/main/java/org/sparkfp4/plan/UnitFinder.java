@@ -7,13 +7,16 @@ import java.util.List;
 import java.util.Map;
 import org.sparkfp4.checkpoint.BlockTensors;
 import org.sparkfp4.checkpoint.LocatedTensor;
+import org.sparkfp4.checkpoint.ModelTensors;
 import org.sparkfp4.checkpoint.Role;
+import org.sparkfp4.checkpoint.SourceTensors;
+import org.sparkfp4.checkpoint.StoredWeight;
+import org.sparkfp4.formats.CodeType;
 import org.sparkfp4.formats.Nvfp4;
 
 /** Decides which layers are quantized, and which of them share a global scale. */
 final class UnitFinder {
-  private static final String WEIGHT = ".weight";
-
+  private final SourceTensors source;
   private final LayerChoice choice;
   private final List<List<Member>> units = new ArrayList<>();
   private final List<LocatedTensor> kept = new ArrayList<>();
@@ -23,14 +26,15 @@ final class UnitFinder {
    * @param choice the weights that are wanted
    * @param strict whether one that is wanted and cannot be quantized is an error
    */
-  UnitFinder(List<BlockTensors> blocks, LayerChoice choice, boolean strict) {
+  UnitFinder(ModelTensors tensors, LayerChoice choice, boolean strict) {
+    this.source = tensors.source();
     this.choice = choice;
     if (strict) {
-      blocks.forEach(this::requireFit);
+      tensors.blocks().forEach(this::requireFit);
     }
 
-    Map<String, String> unfit = unfitExperts(blocks);
-    blocks.forEach(block -> find(block, unfit));
+    Map<String, String> unfit = unfitExperts(tensors.blocks());
+    tensors.blocks().forEach(block -> find(block, unfit));
   }
 
   private void requireFit(BlockTensors block) {
@@ -94,7 +98,7 @@ final class UnitFinder {
 
       if (block.role() == Role.ROUTED_EXPERT && whole != null) {
         keep(wanted, whole);
-      } else if (wanted.stream().allMatch(UnitFinder::fits)) {
+      } else if (wanted.stream().allMatch(this::fits)) {
         units.add(members(wanted));
       } else {
         keep(wanted, unfitReason(wanted.stream().filter(weight -> !fits(weight)).findFirst().orElseThrow()));
@@ -109,34 +113,41 @@ final class UnitFinder {
     }
   }
 
-  private static List<Member> members(List<LocatedTensor> weights) {
+  private List<Member> members(List<LocatedTensor> weights) {
     LocatedTensor first = weights.get(0);
     for (LocatedTensor weight : weights) {
-      if (weight.dtype() != first.dtype() || weight.cols() != first.cols()) {
-        throw new IllegalArgumentException("Cannot quantize " + first.name() + " (" + first.dtype() + ", K "
-            + first.cols() + ", " + first.file() + ") and " + weight.name() + " (" + weight.dtype() + ", K "
+      if (!source.scheme(weight).equals(source.scheme(first)) || weight.cols() != first.cols()) {
+        throw new IllegalArgumentException("Cannot quantize " + first.name() + " (" + source.scheme(first) + ", K "
+            + first.cols() + ", " + first.file() + ") and " + weight.name() + " (" + source.scheme(weight) + ", K "
             + weight.cols() + ", " + weight.file() + "): runtimes fuse them, so they must share a global scale, a "
-            + "dtype and K; store both in one dtype");
+            + "dtype and K; store both in one way");
       }
     }
 
-    return weights.stream().map(weight -> new Member(module(weight.name()), weight)).toList();
+    return weights.stream().map(this::member).toList();
   }
 
-  private static boolean fits(LocatedTensor weight) {
-    return weight.cols() % Nvfp4.BLOCK == 0 && weight.length() > 0;
+  private Member member(LocatedTensor weight) {
+    StoredWeight stored = source.stored(weight);
+    return new Member(SourceTensors.module(weight.name()), weight, stored == null ? null : stored.scale());
   }
 
-  private static String unfitReason(LocatedTensor weight) {
+  private boolean fits(LocatedTensor weight) {
+    return weight.cols() % divisor(weight) == 0 && weight.length() > 0;
+  }
+
+  /** What K must be a multiple of; a block of MXFP4 becomes two of NVFP4. */
+  private long divisor(LocatedTensor weight) {
+    StoredWeight stored = source.stored(weight);
+    return stored != null && stored.scheme().codes() == CodeType.E2M1 ? stored.scheme().blockCols() : Nvfp4.BLOCK;
+  }
+
+  private String unfitReason(LocatedTensor weight) {
     return ownReason(weight) + (weight.length() == 0 ? "" : ", here or in a layer that runtimes fuse with it");
   }
 
-  private static String ownReason(LocatedTensor weight) {
-    return weight.length() == 0 ? "no elements" : "K " + weight.cols() + " is no multiple of " + Nvfp4.BLOCK;
-  }
-
-  static String module(String tensor) {
-    return tensor.endsWith(WEIGHT) ? tensor.substring(0, tensor.length() - WEIGHT.length()) : tensor;
+  private String ownReason(LocatedTensor weight) {
+    return weight.length() == 0 ? "no elements" : "K " + weight.cols() + " is no multiple of " + divisor(weight);
   }
 
   static String parent(String path) {

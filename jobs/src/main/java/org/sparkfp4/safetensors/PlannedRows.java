@@ -82,11 +82,11 @@ final class PlannedRows implements RowPlanner {
     } else {
       LocatedTensor weight = unit.members().get(slab.member()).weight();
       data[0] = range(
-          files, weight, weight.offset() + slab.rowOffset() * unit.rowBytes(), slab.rows() * unit.rowBytes());
+          files, weight, weight.offset() + unit.dataBytes(slab.rowOffset()), unit.dataBytes(slab.rows()));
     }
 
     return SourceRow.of(
-        unit.id(), slab.index(), unit.name(), unit.dtype().name(), unit.cols(), amax, data[0], data[1], data[2]);
+        unit.id(), slab.index(), unit.name(), unit.scheme(), unit.cols(), amax, data[0], data[1], data[2]);
   }
 
   private static ByteRange range(PartitionFiles files, LocatedTensor weight, long offset, long length)

@@ -3,9 +3,8 @@ package org.sparkfp4.sink;
 import java.time.Duration;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.plan.OutputShard;
-import org.sparkfp4.plan.ShardItem;
-import org.sparkfp4.plan.Unit;
 
 /** Says, as shards finish, how far the run is, how fast, and how long it will take. */
 final class ShardProgress {
@@ -25,13 +24,10 @@ final class ShardProgress {
 
   /** Bytes of source that a shard is made from. */
   static long sourceBytes(OutputShard shard) {
-    long units = shard.units().stream().mapToLong(Unit::sourceBytes).sum();
-    long copied =
-        shard.items().stream()
-            .filter(ShardItem.Copied.class::isInstance)
-            .mapToLong(item -> ((ShardItem.Copied) item).source().length())
-            .sum();
-    return units + copied;
+    return shard.items().stream()
+        .flatMap(item -> item.sources().stream())
+        .mapToLong(LocatedTensor::length)
+        .sum();
   }
 
   void finished(OutputShard shard) {

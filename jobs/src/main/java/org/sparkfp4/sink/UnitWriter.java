@@ -7,7 +7,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.sparkfp4.formats.Nvfp4;
 import org.sparkfp4.formats.Nvfp4Recipe;
-import org.sparkfp4.formats.ElementType;
+import org.sparkfp4.formats.SourceScheme;
 import org.sparkfp4.plan.Member;
 import org.sparkfp4.plan.ShardItem;
 import org.sparkfp4.plan.Slab;
@@ -35,7 +35,7 @@ final class UnitWriter {
         slabs.get(0).isWhole()
             ? new WholeUnitCodes(unit, cursor.take(slabs.get(0)))
             : new CutUnitCodes(unit, slabs, cursor);
-    float globalScale = recipe.globalScale(codes.amax(), ElementType.of(unit.dtype().name()));
+    float globalScale = recipe.globalScale(codes.amax(), SourceScheme.parse(unit.scheme()).elements());
     for (UnitTensor tensor : item.tensors()) {
       long before = out.length();
       switch (tensor.part()) {

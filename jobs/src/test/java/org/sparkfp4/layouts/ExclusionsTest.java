@@ -122,13 +122,13 @@ class ExclusionsTest {
     List<ShardItem> items = new ArrayList<>();
     for (String module : quantized) {
       LocatedTensor weight = new LocatedTensor(module + ".weight", DType.BF16, List.of(1L, 16L), "f", 0, 32);
-      Unit unit = new Unit(items.size(), module, DType.BF16, 16, List.of(new Member(module, weight)));
+      Unit unit = new Unit(items.size(), module, "BF16", 16, List.of(new Member(module, weight, null)));
       items.add(new ShardItem.Quantized(unit, List.of()));
     }
 
     return new QuantizationPlan(
         "", "", SyntheticPlans.modelOpt("mlp"), "", 1, List.of(), List.of(new OutputShard(0, "f", 0, items)),
-        kept.stream().map(module -> new KeptModule(module, "")).toList());
+        kept.stream().map(module -> new KeptModule(module, "")).toList(), List.of());
   }
 
   private static List<String> quantized(QuantizationPlan plan) {

@@ -93,11 +93,13 @@ class PlanFileTest {
 
   private static QuantizationPlan plan(String fingerprint) {
     LocatedTensor weight = new LocatedTensor("a.weight", DType.BF16, List.of(16L, 32L), "m.safetensors", 8, 1024);
-    Unit unit = new Unit(0, "a", DType.BF16, 32, List.of(new Member("a", weight)));
+    Unit unit = new Unit(0, "a", "BF16", 32, List.of(new Member("a", weight, null)));
     TensorInfo packed = new TensorInfo("a.weight", DType.U8, List.of(16L, 16L), 0, 256);
     List<ShardItem> items = List.of(
         new ShardItem.Quantized(unit, List.of(new UnitTensor(0, UnitTensor.Part.PACKED, packed))),
-        new ShardItem.Copied(weight, new TensorInfo("b", DType.BF16, List.of(16L, 32L), 256, 1280)));
+        new ShardItem.Copied(weight, new TensorInfo("b", DType.BF16, List.of(16L, 32L), 256, 1280)),
+        new ShardItem.Dequantized(
+            weight, weight, "E4M3/F32/128x128", new TensorInfo("c", DType.BF16, List.of(16L, 32L), 1280, 2304)));
     return new QuantizationPlan(
         fingerprint,
         "file:/models/m",
@@ -105,7 +107,8 @@ class PlanFileTest {
         "qwen3_moe",
         256L << 20,
         List.of(new SourceFile("m.safetensors", 1032, 1_700_000_000_123L)),
-        List.of(new OutputShard(0, "model-00001-of-00001.safetensors", 1280, items)),
-        List.of(new KeptModule("router", "its role")));
+        List.of(new OutputShard(0, "model-00001-of-00001.safetensors", 2304, items)),
+        List.of(new KeptModule("router", "its role")),
+        List.of(new DroppedTensor("a.weight_shape", 16)));
   }
 }

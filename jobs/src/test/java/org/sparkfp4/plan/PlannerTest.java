@@ -41,7 +41,7 @@ class PlannerTest {
         IntStream.range(0, 16).boxed().toList());
     Unit pair = units(plan).filter(unit -> unit.members().size() == 2).findFirst().orElseThrow();
     assertThat(pair.name()).isEqualTo("model.layers.0.mlp.experts.0.{gate_proj,up_proj}");
-    assertThat(pair.dtype()).isEqualTo(DType.BF16);
+    assertThat(pair.scheme()).isEqualTo("BF16");
     assertThat(pair.cols()).isEqualTo(128);
     assertThat(pair.members()).extracting(member -> member.weight().file())
         .containsExactly("model-00001-of-00003.safetensors", "model-00003-of-00003.safetensors");

@@ -66,7 +66,7 @@ class PlannedSourceTest {
         new OutputShard(2, "c", 0, List.of(quantized(last))));
     PlanOptions options = new PlanOptions("modelopt", "rtn", "experts", false, 0);
     PlanFile.write(HADOOP, new org.apache.hadoop.fs.Path(plan), new QuantizationPlan(
-        "f", checkpoint.path().toString(), options, "qwen3_moe", 20_000, sources, shards, List.of()));
+        "f", checkpoint.path().toString(), options, "qwen3_moe", 20_000, sources, shards, List.of(), List.of()));
   }
 
   @ParameterizedTest
@@ -97,7 +97,7 @@ class PlannedSourceTest {
     OutputShard shard = new OutputShard(0, "a", 0, List.of(quantized(unit(0, "gate_up", gate, up))));
     PlanFile.write(HADOOP, new org.apache.hadoop.fs.Path(plan), new QuantizationPlan(
         "f", checkpoint.path().toString(), new PlanOptions("modelopt", "rtn", "experts", false, 0), "qwen3_moe",
-        256 << 20, checkpoint.sourceFiles(), List.of(shard), List.of()));
+        256 << 20, checkpoint.sourceFiles(), List.of(shard), List.of(), List.of()));
     Row row = read().load().first();
     assertThat(row.<byte[]>getAs("data0")).isEqualTo(bytes(gate));
     assertThat(row.<byte[]>getAs("data1")).isEqualTo(bytes(up));
@@ -170,8 +170,8 @@ class PlannedSourceTest {
   }
 
   private static Unit unit(int id, String name, LocatedTensor... weights) {
-    return new Unit(id, name, DType.BF16, weights[0].cols(),
-        Arrays.stream(weights).map(weight -> new Member(weight.name(), weight)).toList());
+    return new Unit(id, name, "BF16", weights[0].cols(),
+        Arrays.stream(weights).map(weight -> new Member(weight.name(), weight, null)).toList());
   }
 
   private static ShardItem quantized(Unit unit) {

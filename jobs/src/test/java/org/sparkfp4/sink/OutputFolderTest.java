@@ -154,6 +154,7 @@ class OutputFolderTest {
         1 << 28,
         List.of(new SourceFile("model.safetensors", 100, modified)),
         List.of(new OutputShard(0, SHARD, 0, List.of())),
+        List.of(),
         List.of());
   }
 }

@@ -17,7 +17,7 @@ public final class Nvfp4 {
   /** Elements that share a scale. */
   public static final int BLOCK = 16;
 
-  private static final int PACKED_BLOCK = BLOCK / 2;
+  static final int PACKED_BLOCK = BLOCK / 2;
   private static final int INFINITY_MAGNITUDE = Minifloat.magnitude(Float.POSITIVE_INFINITY);
 
   /** Below this amax / 2688 would be subnormal, which GPUs flush to zero. */
@@ -67,6 +67,28 @@ public final class Nvfp4 {
   }
 
   /**
+   * The largest |w| of a quantized tensor; 0 where there are no elements.
+   *
+   * @param codes [rows, cols], from position to limit
+   * @param scales of these rows, little-endian, from position to limit
+   * @throws NonFiniteException naming the first element that is NaN or infinite once it is dequantized; the segment is
+   *     0
+   * @throws IllegalArgumentException if cols is no multiple of 16 or a buffer does not fit
+   */
+  public static float amax(WeightScheme scheme, ByteBuffer codes, ByteBuffer scales, long rows, long cols) {
+    int blocks = blocks(rows, cols);
+    QuantizedWeights source = new QuantizedWeights(scheme, codes, scales, rows, cols);
+    float[] w = new float[BLOCK];
+    int largest = 0;
+    for (int block = 0; block < blocks; block++) {
+      source.load(block, w);
+      largest = Math.max(largest, finiteMagnitude(w, (long) block * BLOCK));
+    }
+
+    return Float.intBitsToFloat(largest);
+  }
+
+  /**
    * Encodes a tensor, or some rows of it. Not for zero tensors ({@link #isZero}): {@link #encodeZero}.
    *
    * @param data the elements [rows, cols], little-endian, from position to limit
@@ -81,7 +103,6 @@ public final class Nvfp4 {
   public static void encode(Nvfp4Recipe recipe, ElementType type, ByteBuffer data, long rows, long cols,
       float globalScale, ByteBuffer packed, ByteBuffer scales, ErrorSums sums) {
     int blocks = blocks(rows, cols, packed, scales);
-    checkGlobalScale(globalScale);
     if (data.remaining() != rows * cols * type.bytes()) {
       throw new IllegalArgumentException(
           "Invalid data: " + data.remaining() + " bytes, [" + rows + ", " + cols + "] of " + type + " has "
@@ -89,21 +110,41 @@ public final class Nvfp4 {
     }
 
     ByteBuffer source = data.slice().order(ByteOrder.LITTLE_ENDIAN);
-    ByteBuffer codesOut = packed.slice().order(ByteOrder.LITTLE_ENDIAN);
-    ByteBuffer scalesOut = scales.slice();
+    // Rows are whole blocks and nothing is padded, so the blocks of the tensor follow each other.
+    BlockSource weights = (block, w) -> type.load(source, block * BLOCK * type.bytes(), w);
+    encode(recipe, type, weights, blocks, globalScale, packed, scales, sums);
+  }
+
+  /**
+   * Encodes a quantized tensor, or some rows of it that begin with a block of the scheme. Its dequantized weights are
+   * F32 elements. Not for zero tensors.
+   *
+   * @param codes [rows, cols], from position to limit
+   * @param scales of these rows, little-endian, from position to limit
+   * @param globalScale as {@link Nvfp4Recipe#globalScale} gives it for F32
+   * @param packed takes rows * cols / 2 bytes
+   * @param scalesOut takes rows * cols / 16 bytes
+   * @param sums where these rows' errors are added, or null to skip that work
+   * @throws NonFiniteException as {@link #amax(WeightScheme, ByteBuffer, ByteBuffer, long, long)} does
+   * @throws IllegalArgumentException if cols is no multiple of 16, a buffer does not fit, or globalScale is not
+   *     positive and finite
+   */
+  public static void encode(Nvfp4Recipe recipe, WeightScheme scheme, ByteBuffer codes, ByteBuffer scales, long rows,
+      long cols, float globalScale, ByteBuffer packed, ByteBuffer scalesOut, ErrorSums sums) {
+    int blocks = blocks(rows, cols, packed, scalesOut);
+    QuantizedWeights weights = new QuantizedWeights(scheme, codes, scales, rows, cols);
+    encode(recipe, ElementType.F32, weights, blocks, globalScale, packed, scalesOut, sums);
+  }
+
+  private static void encode(Nvfp4Recipe recipe, ElementType type, BlockSource source, int blocks, float globalScale,
+      ByteBuffer packed, ByteBuffer scales, ErrorSums sums) {
+    checkGlobalScale(globalScale);
+    BlockEncoder encoder = new BlockEncoder(recipe, type, globalScale, packed, scales, sums);
     float[] w = new float[BLOCK];
-    // Rows are whole blocks and nothing is padded, so the blocks of the tensor follow each other in all three buffers.
     for (int block = 0; block < blocks; block++) {
-      type.load(source, block * BLOCK * type.bytes(), w);
-      float blockAmax = Float.intBitsToFloat(finiteMagnitude(w, (long) block * BLOCK));
-      int scale = recipe.blockScale(blockAmax, globalScale, type);
-      float d = recipe.dequantFactor(scale, globalScale);
-      long codes = encodeBlock(w, d);
-      codesOut.putLong(block * PACKED_BLOCK, codes);
-      scalesOut.put(block, (byte) scale);
-      if (sums != null) {
-        sums.addBlock(w, codes, d);
-      }
+      source.load(block, w);
+      finiteMagnitude(w, (long) block * BLOCK);
+      encoder.add(w);
     }
   }
 
@@ -145,17 +186,6 @@ public final class Nvfp4 {
     }
   }
 
-  /** The 16 codes, the first in the lowest 4 bits, which little-endian is the packing's order. */
-  private static long encodeBlock(float[] w, float d) {
-    long codes = 0;
-    for (int i = 0; i < BLOCK; i++) {
-      // A true division: the product with 1 / d rounds twice and gives other codes now and then.
-      codes |= (long) E2M1.encode(w[i] / d) << 4 * i;
-    }
-
-    return codes;
-  }
-
   /** The largest magnitude as a float's bits. */
   private static int finiteMagnitude(float[] w, long firstIndex) {
     int largest = 0;
@@ -179,17 +209,22 @@ public final class Nvfp4 {
     return new NonFiniteException(0, firstIndex + i, w[i]);
   }
 
-  private static int blocks(long rows, long cols, ByteBuffer packed, ByteBuffer scales) {
+  /** The blocks of [rows, cols], once both outputs are seen to have room for them. */
+  static int blocks(long rows, long cols, ByteBuffer packed, ByteBuffer scales) {
+    int blocks = blocks(rows, cols);
+    checkRoom("packed", packed.remaining(), (long) blocks * PACKED_BLOCK);
+    checkRoom("scales", scales.remaining(), blocks);
+    return blocks;
+  }
+
+  private static int blocks(long rows, long cols) {
     if (rows < 0 || cols < 0 || cols % BLOCK != 0) {
       throw new IllegalArgumentException(
           "Invalid shape: [" + rows + ", " + cols + "], columns must be a multiple of " + BLOCK
               + " and neither side negative");
     }
 
-    long blocks = Math.multiplyExact(rows, cols) / BLOCK;
-    checkRoom("packed", packed.remaining(), blocks * PACKED_BLOCK);
-    checkRoom("scales", scales.remaining(), blocks);
-    return (int) blocks;
+    return Math.toIntExact(Math.multiplyExact(rows, cols) / BLOCK);
   }
 
   private static void checkRoom(String buffer, int remaining, long needed) {

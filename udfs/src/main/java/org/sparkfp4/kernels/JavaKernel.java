@@ -1,12 +1,17 @@
 package org.sparkfp4.kernels;
 
 import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
 import org.apache.arrow.memory.util.MemoryUtil;
+import org.sparkfp4.formats.Dequantizer;
 import org.sparkfp4.formats.ElementType;
 import org.sparkfp4.formats.ErrorSums;
+import org.sparkfp4.formats.Mxfp4;
 import org.sparkfp4.formats.NonFiniteException;
 import org.sparkfp4.formats.Nvfp4;
 import org.sparkfp4.formats.Nvfp4Recipe;
+import org.sparkfp4.formats.WeightScheme;
 
 /** The reference on native memory. Buffers hold less than 2 GiB, so a segment goes through it in pieces. */
 final class JavaKernel implements Nvfp4Kernel {
@@ -82,6 +87,128 @@ final class JavaKernel implements Nvfp4Kernel {
         scales += size / Nvfp4.BLOCK;
       }
     }
+  }
+
+  @Override
+  public float amax(WeightScheme scheme, long[] codes, long[] scales, long[] rows, long cols) {
+    Segments.check(codes, scales, rows);
+    Segments.blocks(codes, rows, cols, null);
+    float amax = 0;
+    for (QuantizedPiece piece : pieces(scheme, codes, scales, rows, cols)) {
+      try {
+        amax = Math.max(amax, Nvfp4.amax(scheme, piece.codes(), piece.scales(), piece.rows(), cols));
+      } catch (NonFiniteException e) {
+        throw relocated(e, piece.segment(), piece.firstRow() * cols);
+      }
+    }
+
+    return amax;
+  }
+
+  @Override
+  public void encode(Nvfp4Recipe recipe, WeightScheme scheme, long[] codes, long[] scales, long[] rows, long cols,
+      float amax, long packed, long scalesOut, ErrorSums[] sums) {
+    Segments.check(codes, scales, rows);
+    long[] blocks = Segments.blocks(codes, rows, cols, sums);
+    if (Nvfp4.isZero(amax)) {
+      Segments.encodeZero(recipe, blocks, packed, scalesOut);
+      return;
+    }
+
+    float globalScale = recipe.globalScale(amax, ElementType.F32);
+    long elementsBefore = 0;
+    for (QuantizedPiece piece : pieces(scheme, codes, scales, rows, cols)) {
+      long elements = piece.rows() * cols;
+      ByteBuffer packedPiece = buffer(packed + elementsBefore / 2, elements / 2);
+      ByteBuffer scalesPiece = buffer(scalesOut + elementsBefore / Nvfp4.BLOCK, elements / Nvfp4.BLOCK);
+      try {
+        Nvfp4.encode(recipe, scheme, piece.codes(), piece.scales(), piece.rows(), cols, globalScale, packedPiece,
+            scalesPiece, sums == null ? null : sums[piece.segment()]);
+      } catch (NonFiniteException e) {
+        throw relocated(e, piece.segment(), piece.firstRow() * cols);
+      }
+
+      elementsBefore += elements;
+    }
+  }
+
+  @Override
+  public int largestExponent(long[] scales, long[] counts) {
+    Segments.check(scales, counts);
+    int largest = Mxfp4.NO_EXPONENT;
+    for (int segment = 0; segment < scales.length; segment++) {
+      for (long start = 0; start < counts[segment]; start += piece) {
+        try {
+          ByteBuffer bytes = buffer(scales[segment] + start, Math.min(piece, counts[segment] - start));
+          largest = Math.max(largest, Mxfp4.largestExponent(bytes));
+        } catch (NonFiniteException e) {
+          throw relocated(e, segment, start * Mxfp4.BLOCK);
+        }
+      }
+    }
+
+    return largest;
+  }
+
+  @Override
+  public long castMxfp4(Nvfp4Recipe recipe, long[] codes, long[] scales, long[] rows, long cols, int kmax, long packed,
+      long scalesOut, ErrorSums[] sums) {
+    Segments.check(codes, scales, rows);
+    Segments.mxfp4Blocks(codes, rows, cols, sums);
+    Mxfp4.amax(kmax);
+    long requantized = 0;
+    long elementsBefore = 0;
+    for (QuantizedPiece piece : pieces(Mxfp4.SCHEME, codes, scales, rows, cols)) {
+      long elements = piece.rows() * cols;
+      ByteBuffer packedPiece = buffer(packed + elementsBefore / 2, elements / 2);
+      ByteBuffer scalesPiece = buffer(scalesOut + elementsBefore / Nvfp4.BLOCK, elements / Nvfp4.BLOCK);
+      try {
+        requantized += Mxfp4.cast(recipe, piece.codes(), piece.scales(), piece.rows(), cols, kmax, packedPiece,
+            scalesPiece, sums == null ? null : sums[piece.segment()]);
+      } catch (NonFiniteException e) {
+        throw relocated(e, piece.segment(), piece.firstRow() * cols);
+      }
+
+      elementsBefore += elements;
+    }
+
+    return requantized;
+  }
+
+  @Override
+  public void dequantizeToBf16(WeightScheme scheme, long codes, long scales, long rows, long cols, long out) {
+    long[] segmentRows = {rows};
+    Segments.check(new long[] {codes}, new long[] {scales}, segmentRows);
+    for (QuantizedPiece piece : pieces(scheme, new long[] {codes}, new long[] {scales}, segmentRows, cols)) {
+      long before = ElementType.BF16.bytes() * piece.firstRow() * cols;
+      ByteBuffer target = buffer(out + before, ElementType.BF16.bytes() * piece.rows() * cols);
+      try {
+        Dequantizer.toBf16(scheme, piece.codes(), piece.scales(), piece.rows(), cols, target);
+      } catch (NonFiniteException e) {
+        throw relocated(e, 0, piece.firstRow() * cols);
+      }
+    }
+  }
+
+  /** Some rows of a segment of a quantized source, which begin with a block of its scales. */
+  private record QuantizedPiece(int segment, long firstRow, long rows, ByteBuffer codes, ByteBuffer scales) {}
+
+  private List<QuantizedPiece> pieces(WeightScheme scheme, long[] codes, long[] scales, long[] rows, long cols) {
+    long step = Math.max(1, scheme.blockRows());
+    long rowsOfPiece = Math.max(1, piece / Math.max(1, cols) / step) * step;
+    List<QuantizedPiece> pieces = new ArrayList<>();
+    for (int segment = 0; segment < rows.length; segment++) {
+      for (long row = 0; row < rows[segment]; row += rowsOfPiece) {
+        long count = Math.min(rowsOfPiece, rows[segment] - row);
+        long scaleRow = scheme.blockRows() == 0 ? 0 : row / scheme.blockRows();
+        long scalesBefore = scaleRow * scheme.scaleCols(cols) * scheme.scales().bytes();
+        pieces.add(new QuantizedPiece(segment, row, count,
+            buffer(codes[segment] + scheme.codeBytes(row, cols), scheme.codeBytes(count, cols)),
+            buffer(scales[segment] + scalesBefore, scheme.scaleBytes(count, cols))));
+      }
+    }
+
+    return pieces;
   }
 
   private static ByteBuffer buffer(long address, long bytes) {

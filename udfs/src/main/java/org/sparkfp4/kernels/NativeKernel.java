@@ -5,6 +5,7 @@ import org.sparkfp4.formats.ErrorSums;
 import org.sparkfp4.formats.NonFiniteException;
 import org.sparkfp4.formats.Nvfp4;
 import org.sparkfp4.formats.Nvfp4Recipe;
+import org.sparkfp4.formats.WeightScheme;
 
 /** A tier of the native library. */
 final class NativeKernel implements Nvfp4Kernel {
@@ -22,6 +23,7 @@ final class NativeKernel implements Nvfp4Kernel {
   }
 
   private final Tier tier;
+  private final JavaKernel reference = new JavaKernel();
 
   NativeKernel(Tier tier) {
     this.tier = tier;
@@ -61,6 +63,33 @@ final class NativeKernel implements Nvfp4Kernel {
         sums[i].set(totals[2 * i], totals[2 * i + 1]);
       }
     }
+  }
+
+  @Override
+  public float amax(WeightScheme scheme, long[] codes, long[] scales, long[] rows, long cols) {
+    return reference.amax(scheme, codes, scales, rows, cols);
+  }
+
+  @Override
+  public void encode(Nvfp4Recipe recipe, WeightScheme scheme, long[] codes, long[] scales, long[] rows, long cols,
+      float amax, long packed, long scalesOut, ErrorSums[] sums) {
+    reference.encode(recipe, scheme, codes, scales, rows, cols, amax, packed, scalesOut, sums);
+  }
+
+  @Override
+  public int largestExponent(long[] scales, long[] counts) {
+    return reference.largestExponent(scales, counts);
+  }
+
+  @Override
+  public long castMxfp4(Nvfp4Recipe recipe, long[] codes, long[] scales, long[] rows, long cols, int kmax, long packed,
+      long scalesOut, ErrorSums[] sums) {
+    return reference.castMxfp4(recipe, codes, scales, rows, cols, kmax, packed, scalesOut, sums);
+  }
+
+  @Override
+  public void dequantizeToBf16(WeightScheme scheme, long codes, long scales, long rows, long cols, long out) {
+    reference.dequantizeToBf16(scheme, codes, scales, rows, cols, out);
   }
 
   private void check(int status, float[] value, long[] where) {

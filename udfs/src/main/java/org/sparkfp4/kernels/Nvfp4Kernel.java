@@ -2,9 +2,11 @@ package org.sparkfp4.kernels;
 
 import org.sparkfp4.formats.ElementType;
 import org.sparkfp4.formats.ErrorSums;
+import org.sparkfp4.formats.Mxfp4;
 import org.sparkfp4.formats.NonFiniteException;
 import org.sparkfp4.formats.Nvfp4;
 import org.sparkfp4.formats.Nvfp4Recipe;
+import org.sparkfp4.formats.WeightScheme;
 
 /**
  * One tier of the NVFP4 kernels. Thread-safe and stateless; every tier gives the bytes of {@link Nvfp4} and the same
@@ -48,4 +50,74 @@ public interface Nvfp4Kernel {
    */
   void encode(Nvfp4Recipe recipe, ElementType type, long[] addresses, long[] rows, long cols, float amax,
       long packedAddress, long scalesAddress, ErrorSums[] sums);
+
+  /**
+   * The largest |w| over all segments of a quantized source; 0 where there are no elements.
+   *
+   * @param scheme how the segments are stored; a segment begins at a row that is a multiple of its blockRows
+   * @param codes addresses of the segments' codes, each {@link WeightScheme#codeBytes} long
+   * @param scales addresses of the segments' scales, each {@link WeightScheme#scaleBytes} long
+   * @param rows of the segments, as many as addresses
+   * @param cols a multiple of 16
+   * @throws NonFiniteException naming the first element that is NaN or infinite once it is dequantized, in the order of
+   *     the segments, then of the row-major index
+   * @throws IllegalArgumentException if the arrays differ in length, a size is negative, or cols is no multiple of 16
+   */
+  float amax(WeightScheme scheme, long[] codes, long[] scales, long[] rows, long cols);
+
+  /**
+   * Encodes segments of a quantized source; their dequantized weights are F32 elements. Otherwise as {@link
+   * #encode(Nvfp4Recipe, ElementType, long[], long[], long, float, long, long, ErrorSums[])}.
+   *
+   * @param scheme how the segments are stored; a segment begins at a row that is a multiple of its blockRows
+   * @param codes addresses of the segments' codes, each {@link WeightScheme#codeBytes} long
+   * @param scales addresses of the segments' scales, each {@link WeightScheme#scaleBytes} long
+   * @param scalesOut takes rows * cols / 16 bytes over all segments, E4M3, [rows, cols / 16]
+   */
+  void encode(Nvfp4Recipe recipe, WeightScheme scheme, long[] codes, long[] scales, long[] rows, long cols, float amax,
+      long packed, long scalesOut, ErrorSums[] sums);
+
+  /**
+   * The largest exponent k of the scales 2^k of MXFP4 segments; -127 where there are none.
+   *
+   * @param scales addresses of the segments' E8M0 bytes
+   * @param counts of the scales, as many as addresses
+   * @throws NonFiniteException naming the first element, 32 times the scale's index, of the first block whose scale is
+   *     NaN or above 2^124
+   * @throws IllegalArgumentException if the arrays differ in length or a size is negative
+   */
+  int largestExponent(long[] scales, long[] counts);
+
+  /**
+   * Casts segments of an MXFP4 source to NVFP4, as {@link Mxfp4} defines it: exactly where the exponents allow it.
+   *
+   * @param codes addresses of the segments' codes, each [rows, cols / 2]
+   * @param scales addresses of the segments' E8M0 bytes, each [rows, cols / 32]
+   * @param rows of the segments, as many as addresses
+   * @param cols a multiple of 32
+   * @param kmax of the unit, as {@link #largestExponent} gives it over all its segments
+   * @param packed takes rows * cols / 2 bytes over all segments
+   * @param scalesOut takes rows * cols / 16 bytes over all segments, E4M3
+   * @param sums a fresh one for each segment, or null to skip that work
+   * @return how many blocks of 16 were out of the exact range and so were quantized anew
+   * @throws NonFiniteException as {@link #largestExponent} does; what was written is not to be used
+   * @throws IllegalArgumentException if the arrays differ in length, a size is negative, cols is no multiple of 32,
+   *     kmax is out of range, or a scale exceeds 2^kmax
+   */
+  long castMxfp4(Nvfp4Recipe recipe, long[] codes, long[] scales, long[] rows, long cols, int kmax, long packed,
+      long scalesOut, ErrorSums[] sums);
+
+  /**
+   * Dequantizes a tensor of a quantized source, or some of its rows, to bfloat16: one binary32 product, rounded to
+   * nearest even. For tensors that stay unquantized.
+   *
+   * @param codes address of {@link WeightScheme#codeBytes}
+   * @param scales address of {@link WeightScheme#scaleBytes}
+   * @param rows that begin at a multiple of the scheme's blockRows
+   * @param cols of any number
+   * @param out takes 2 * rows * cols bytes
+   * @throws NonFiniteException naming the first element that is not finite in bfloat16; the segment is 0
+   * @throws IllegalArgumentException if a size is negative
+   */
+  void dequantizeToBf16(WeightScheme scheme, long codes, long scales, long rows, long cols, long out);
 }

@@ -1,6 +1,7 @@
 package org.sparkfp4.kernels;
 
 import org.apache.arrow.memory.util.MemoryUtil;
+import org.sparkfp4.formats.Mxfp4;
 import org.sparkfp4.formats.Nvfp4;
 import org.sparkfp4.formats.Nvfp4Recipe;
 
@@ -20,6 +21,12 @@ final class Segments {
             "Invalid segment " + i + ": size " + counts[i] + " at address " + addresses[i]);
       }
     }
+  }
+
+  /** The same of segments in two parts. */
+  static void check(long[] codes, long[] scales, long[] rows) {
+    check(codes, rows);
+    check(scales, rows);
   }
 
   /**
@@ -44,6 +51,15 @@ final class Segments {
     }
 
     return blocks;
+  }
+
+  /** The blocks of each segment of an MXFP4 source. */
+  static long[] mxfp4Blocks(long[] codes, long[] rows, long cols, Object[] sums) {
+    if (cols % Mxfp4.BLOCK != 0) {
+      throw new IllegalArgumentException("Invalid columns: " + cols + ", must be a multiple of " + Mxfp4.BLOCK);
+    }
+
+    return blocks(codes, rows, cols, sums);
   }
 
   /** A unit of zeros: its sums are zero too, for squares of such weights vanish in binary32. */
