@@ -3,6 +3,7 @@ package org.sparkfp4.checkpoint;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.OptionalLong;
 
 /** The config.json of a checkpoint. Models of several modalities nest what is asked for here under text_config. */
@@ -24,12 +25,18 @@ public final class ModelConfig {
     this.root = root;
   }
 
-  /** The value of a key, of text_config if it has one, and absent where there is none or null. */
-  OptionalLong number(String key) {
-    for (JsonNode level : List.of(root.path(NESTED), root)) {
-      JsonNode value = level.path(key);
-      if (value.isIntegralNumber()) {
-        return OptionalLong.of(value.longValue());
+  /**
+   * The value of a key, of text_config if it has one, and absent where there is none or null.
+   *
+   * @param keys the key; several with a bar between them for the first that is there
+   */
+  OptionalLong number(String keys) {
+    for (String key : keys.split("\\|")) {
+      for (JsonNode level : List.of(root.path(NESTED), root)) {
+        JsonNode value = level.path(key);
+        if (value.isIntegralNumber()) {
+          return OptionalLong.of(value.longValue());
+        }
       }
     }
 
@@ -41,9 +48,21 @@ public final class ModelConfig {
    *
    * @throws IllegalArgumentException if it is not
    */
-  long require(String key) {
-    return number(key)
-        .orElseThrow(() -> new IllegalArgumentException("Invalid config.json: it has no whole number " + key));
+  long require(String keys) {
+    return number(keys).orElseThrow(() -> new IllegalArgumentException(
+        "Invalid config.json: it has no whole number " + keys.replace("|", " or ")));
+  }
+
+  /** The truth value of a key, of text_config if it has one, and absent where there is none or null. */
+  public Optional<Boolean> flag(String key) {
+    for (JsonNode level : List.of(root.path(NESTED), root)) {
+      JsonNode value = level.path(key);
+      if (value.isBoolean()) {
+        return Optional.of(value.booleanValue());
+      }
+    }
+
+    return Optional.empty();
   }
 
   /** The value of a key, of text_config if it has one; the empty text where there is none. */

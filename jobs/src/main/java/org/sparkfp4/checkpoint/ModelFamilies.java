@@ -1,18 +1,29 @@
 package org.sparkfp4.checkpoint;
 
 import com.fasterxml.jackson.core.JsonParser;
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonMappingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.PropertyNamingStrategies;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
 import java.util.function.Function;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.sparkfp4.safetensors.RawFileSystem;
 
-/** The model families that are known, read from the table families.json beside this class. */
+/** Model families: those of the table families.json beside this class, or those of a user's file of the same form. */
 public final class ModelFamilies {
   private static final ObjectMapper JSON = JsonMapper.builder()
       .propertyNamingStrategy(PropertyNamingStrategies.SNAKE_CASE)
@@ -27,16 +38,76 @@ public final class ModelFamilies {
 
   /** The families that come with the product. */
   public static ModelFamilies builtIn() {
+    Table table = builtInTable();
+    return new ModelFamilies(table.resolve(table.blocks(), ""));
+  }
+
+  /**
+   * The families of a user's file. They may be made of blocks of the product's own table.
+   *
+   * @throws IllegalArgumentException if it is none; the message names the file and the field
+   */
+  public static ModelFamilies ofFile(Configuration configuration, String file) throws IOException {
+    Path path = new Path(file);
+    FileSystem fileSystem = RawFileSystem.of(path, configuration);
+    byte[] content;
+    try (InputStream in = fileSystem.open(path)) {
+      content = in.readAllBytes();
+    }
+
+    return ofFile(file, content);
+  }
+
+  static ModelFamilies ofFile(String file, byte[] content) throws IOException {
+    try {
+      Table table = JSON.readValue(content, Table.class);
+      Map<String, Block> blocks = new HashMap<>(builtInTable().blocks());
+      blocks.putAll(table.blocks());
+      if (table.families().isEmpty()) {
+        throw new IllegalArgumentException("Invalid field families: there is none");
+      }
+
+      return new ModelFamilies(table.resolve(blocks, sha256(content)));
+    } catch (JsonMappingException e) {
+      String field = field(e);
+      String problem = e.getCause() instanceof IllegalArgumentException bad ? bad.getMessage() : e.getOriginalMessage();
+      throw new IllegalArgumentException(
+          "Invalid family file " + file + ": " + (field.isEmpty() ? "" : "field " + field + ": ") + problem, e);
+    } catch (JsonProcessingException e) {
+      throw new IllegalArgumentException("Invalid family file " + file + ": it is no JSON: " + e.getMessage(), e);
+    } catch (IllegalArgumentException e) {
+      throw new IllegalArgumentException("Invalid family file " + file + ": " + e.getMessage(), e);
+    }
+  }
+
+  /** The path of a field in the file, such as {@code families[0].kept}. */
+  private static String field(JsonMappingException e) {
+    StringBuilder path = new StringBuilder();
+    for (JsonMappingException.Reference reference : e.getPath()) {
+      if (reference.getFieldName() == null) {
+        path.append('[').append(reference.getIndex()).append(']');
+      } else {
+        path.append(path.isEmpty() ? "" : ".").append(reference.getFieldName());
+      }
+    }
+
+    return path.toString();
+  }
+
+  private static Table builtInTable() {
     try (InputStream table = ModelFamilies.class.getResourceAsStream("families.json")) {
-      return read(table);
+      return JSON.readValue(table, Table.class);
     } catch (IOException e) {
       throw new UncheckedIOException("Cannot read the table of model families", e);
     }
   }
 
-  static ModelFamilies read(InputStream json) throws IOException {
-    Table table = JSON.readValue(json, Table.class);
-    return new ModelFamilies(table.families().stream().map(entry -> entry.resolve(table.blocks())).toList());
+  private static String sha256(byte[] content) {
+    try {
+      return HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(content));
+    } catch (NoSuchAlgorithmException e) {
+      throw new IllegalStateException("Cannot find SHA-256, which every JDK has", e);
+    }
   }
 
   /**
@@ -55,7 +126,7 @@ public final class ModelFamilies {
       families.forEach(each -> known.addAll(each.modelTypes()));
       throw new IllegalArgumentException("Cannot tell the model family: config.json has model_type "
           + config.modelTypes() + " and architectures " + config.architectures() + "; known model types are "
-          + String.join(", ", known));
+          + String.join(", ", known) + "; describe another with --family FILE");
     }
 
     return family;
@@ -74,37 +145,16 @@ public final class ModelFamilies {
   }
 
   /** The file: blocks by name, and the families that are made of them. */
-  private record Table(Map<String, Block> blocks, List<Entry> families) {}
+  private record Table(Map<String, Block> blocks, List<FamilyEntry> families) {
+    Table {
+      blocks = blocks == null ? Map.of() : blocks;
+      families = families == null ? List.of() : families;
+    }
 
-  private record Entry(
-      String name,
-      List<String> modelTypes,
-      List<String> architectures,
-      List<String> prefixes,
-      String layers,
-      String experts,
-      String mtp,
-      List<String> blocks,
-      Map<Role, List<String>> kept) {
-
-    ModelFamily resolve(Map<String, Block> known) {
-      List<Block> resolved = blocks.stream().map(block -> {
-        if (!known.containsKey(block)) {
-          throw new IllegalArgumentException("Invalid model family " + name + ": there is no block " + block);
-        }
-
-        return known.get(block);
-      }).toList();
-      return new ModelFamily(
-          name,
-          modelTypes,
-          architectures == null ? List.of() : architectures,
-          prefixes == null ? List.of("") : prefixes,
-          layers,
-          experts,
-          mtp,
-          resolved,
-          kept);
+    List<ModelFamily> resolve(Map<String, Block> known, String digest) {
+      List<ModelFamily> resolved = new ArrayList<>();
+      families.forEach(entry -> resolved.add(entry.resolve(known, digest)));
+      return resolved;
     }
   }
 }

@@ -21,47 +21,52 @@ public final class ModelFamily {
   private final List<String> architectures;
   private final String expertsKey;
   private final String mtpKey;
+  private final boolean everyLayerFed;
+  private final String digest;
   private final List<String> layerPrefixes = new ArrayList<>();
   private final Map<String, Known> modules = new HashMap<>();
+  private final Map<String, KnownStack> stacks = new HashMap<>();
   private final Map<String, Role> openModules = new HashMap<>();
   private final List<String> heads = new ArrayList<>();
 
   /**
-   * @param name what plans and messages call it
-   * @param modelTypes its model_type values
-   * @param architectures its architectures, where they tell families apart
-   * @param prefixes what may stand before every name, the empty text included
-   * @param layers module path of a layer, with {@code {layer}}
-   * @param expertsKey key of config.json with the number of routed experts, null for a family without
-   * @param mtpKey key of config.json with the number of layers behind the last that predict further tokens, null for a
-   *     family without
+   * @param entry the family's entry in a table
    * @param blocks what its layers are made of
-   * @param kept modules that are never quantized, by role; one that ends in {@code .*} stands for all below it
+   * @param digest of the file that the entry is from; the empty text for the table that comes with the product
    */
-  ModelFamily(
-      String name,
-      List<String> modelTypes,
-      List<String> architectures,
-      List<String> prefixes,
-      String layers,
-      String expertsKey,
-      String mtpKey,
-      List<Block> blocks,
-      Map<Role, List<String>> kept) {
-    this.name = name;
-    this.modelTypes = List.copyOf(modelTypes);
-    this.architectures = List.copyOf(architectures);
-    this.expertsKey = expertsKey;
-    this.mtpKey = mtpKey;
-    for (String prefix : prefixes) {
-      layerPrefixes.add(prefix + layers.replace("{layer}", ""));
-      for (Block block : blocks) {
-        block.linears().keySet().forEach(linear ->
-            modules.put(key(prefix + block.path() + "." + linear), new Known(block.role(), block, linear)));
-      }
-
-      kept.forEach((role, paths) -> paths.forEach(path -> keep(role, prefix + path)));
+  ModelFamily(FamilyEntry entry, List<Block> blocks, String digest) {
+    this.name = entry.name();
+    this.modelTypes = entry.modelTypes();
+    this.architectures = entry.architectures();
+    this.expertsKey = entry.experts();
+    this.mtpKey = entry.mtp();
+    this.everyLayerFed = !entry.layersWithoutMlp();
+    this.digest = digest;
+    for (String layer : entry.spellings(entry.layers())) {
+      layerPrefixes.add(layer.replace("{layer}", ""));
     }
+
+    blocks.forEach(block -> {
+      entry.spellings(block.path()).forEach(path -> addBlock(path, block));
+      if (!block.stacks().isEmpty()) {
+        Block stacked = block.stacked();
+        entry.spellings(stacked.path()).forEach(path -> {
+          addBlock(path, stacked);
+          block.stacks().forEach((stack, of) -> {
+            for (StackPart part : StackPart.values()) {
+              stacks.put(key(path + "." + stack + part.suffix()), new KnownStack(block, stack, of, part));
+            }
+          });
+        });
+      }
+    });
+    entry.kept().forEach((role, paths) ->
+        paths.forEach(path -> entry.spellings(path).forEach(spelled -> keep(role, spelled))));
+  }
+
+  private void addBlock(String path, Block block) {
+    block.linears().keySet().forEach(linear ->
+        modules.put(key(path + "." + linear), new Known(block.role(), block, linear)));
   }
 
   /**
@@ -76,7 +81,7 @@ public final class ModelFamily {
 
   private void keep(Role role, String path) {
     if (path.endsWith(".*")) {
-      openModules.put(path.substring(0, path.length() - 1), role);
+      openModules.put(key(path.substring(0, path.length() - 2)), role);
     } else {
       modules.put(key(path), new Known(role, null, null));
     }
@@ -88,6 +93,11 @@ public final class ModelFamily {
 
   public String name() {
     return name;
+  }
+
+  /** SHA-256 of the file that a user gave for the family; the empty text of one that comes with the product. */
+  public String digest() {
+    return digest;
   }
 
   List<String> modelTypes() {
@@ -111,6 +121,11 @@ public final class ModelFamily {
     return Optional.ofNullable(mtpKey);
   }
 
+  /** Whether every layer has an MLP or experts; in hybrid models a layer may be an attention or a mixer alone. */
+  boolean everyLayerFed() {
+    return everyLayerFed;
+  }
+
   List<String> heads() {
     return heads;
   }
@@ -122,9 +137,10 @@ public final class ModelFamily {
       return known.role();
     }
 
-    for (Map.Entry<String, Role> open : openModules.entrySet()) {
-      if (tensor.startsWith(open.getKey())) {
-        return open.getValue();
+    for (int dot = tensor.lastIndexOf('.'); dot > 0; dot = tensor.lastIndexOf('.', dot - 1)) {
+      Role open = openModules.get(key(tensor.substring(0, dot)));
+      if (open != null) {
+        return open;
       }
     }
 
@@ -134,6 +150,11 @@ public final class ModelFamily {
   /** What the family says of a module, or null. */
   Known known(String module) {
     return modules.get(key(module));
+  }
+
+  /** What the family says of a tensor that may stack the experts of a layer, or null. */
+  KnownStack stack(String tensor) {
+    return stacks.isEmpty() ? null : stacks.get(key(tensor));
   }
 
   /** The index of the layer that a tensor's name is of, or -1. */
@@ -183,4 +204,13 @@ public final class ModelFamily {
    * @param linear its name in the block, or null
    */
   record Known(Role role, Block block, String linear) {}
+
+  /**
+   * A tensor that stacks layers of the experts.
+   *
+   * @param block the experts
+   * @param name the stack's name
+   * @param part what of it the tensor holds
+   */
+  record KnownStack(Block block, String name, Stack stack, StackPart part) {}
 }

@@ -22,6 +22,12 @@ public enum Role {
   /** A projection of latent attention that runtimes multiply into others when they load it, in high precision. */
   @JsonProperty("absorbed")
   ABSORBED("absorbed into latent attention by runtimes"),
+  /** What chooses the positions that sparse attention looks at. */
+  @JsonProperty("indexer")
+  INDEXER("indexer of sparse attention"),
+  /** Linear attention, state spaces and convolutions: what mixes positions without queries and keys. */
+  @JsonProperty("linear_attention")
+  LINEAR_ATTENTION("linear attention, state space or convolution"),
   /** What chooses experts, or weighs a shared one. */
   @JsonProperty("router")
   ROUTER("router"),

@@ -1,5 +1,6 @@
 package org.sparkfp4.checkpoint;
 
+import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -95,8 +96,9 @@ final class StoredWeightFinder {
 
   private void add(String module, LocatedTensor codes, CodeType type) {
     LocatedTensor scale = scale(module, codes);
-    if (codes.shape().size() != 2) {
-      throw new IllegalArgumentException("Invalid tensor " + describe(codes) + ": its shape is not that of a matrix");
+    if (codes.shape().size() != 2 && codes.shape().size() != 3) {
+      throw new IllegalArgumentException(
+          "Invalid tensor " + describe(codes) + ": its shape is not that of a matrix, or of one an expert");
     }
 
     List<SourceQuantization.Blocks> allowed = config.blocks(type);
@@ -105,7 +107,7 @@ final class StoredWeightFinder {
           + config.text() + "; take config.json and weights from the same checkpoint");
     }
 
-    long rows = codes.shape().get(0);
+    long rows = codes.rows();
     long cols = cols(codes, type);
     ScaleType scaleType = scaleType(type, scale);
     WeightScheme scheme = allowed.stream()
@@ -119,8 +121,10 @@ final class StoredWeightFinder {
                 .distinct()
                 .collect(Collectors.joining(" or "))
             + " scales, as " + config.text() + "; take config.json and weights from the same checkpoint"));
+    List<Long> shape = new ArrayList<>(codes.shape());
+    shape.set(shape.size() - 1, cols);
     LocatedTensor weight = new LocatedTensor(
-        codes.name(), codes.dtype(), List.of(rows, cols), codes.file(), codes.offset(), codes.length());
+        codes.name(), codes.dtype(), shape, codes.file(), codes.offset(), codes.length(), codes.strides());
     weights.put(codes.name(), new StoredWeight(weight, scale, scheme));
     parts.put(scale.name(), scale);
     claim(module, SHAPE);
@@ -155,7 +159,7 @@ final class StoredWeightFinder {
   }
 
   private static long cols(LocatedTensor codes, CodeType type) {
-    long last = codes.shape().get(1);
+    long last = codes.cols();
     return switch (type) {
       case E4M3 -> last;
       case E2M1 -> Math.multiplyExact(last, 2);
@@ -196,7 +200,8 @@ final class StoredWeightFinder {
     }
 
     List<Long> shape = List.of(scheme.scaleRows(rows), scheme.scaleCols(cols));
-    return scale.shape().equals(shape) || (scheme.blockCols() <= 0 && scale.shape().equals(List.of(shape.get(0))));
+    boolean stacked = scale.shape().size() == 3 && List.of(scale.rows(), scale.cols()).equals(shape);
+    return stacked || scale.shape().equals(shape) || (scheme.blockCols() <= 0 && scale.shape().equals(List.of(shape.get(0))));
   }
 
   private static String expected(WeightScheme scheme, long rows, long cols) {

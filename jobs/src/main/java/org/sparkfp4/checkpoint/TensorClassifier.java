@@ -20,12 +20,18 @@ public final class TensorClassifier {
 
   private final ModelFamily family;
   private final ModelConfig config;
+  private final boolean batch;
   private final int layers;
   private final long mtpLayers;
 
-  public TensorClassifier(ModelFamily family, ModelConfig config) {
+  /**
+   * @param batch whether experts that are stacked in one tensor stay so in families whose runtimes want that; else every
+   *     expert's matrix is taken for a tensor of its own
+   */
+  public TensorClassifier(ModelFamily family, ModelConfig config, boolean batch) {
     this.family = family;
     this.config = config;
+    this.batch = batch;
     this.layers = Math.toIntExact(config.require("num_hidden_layers"));
     this.mtpLayers = family.mtpKey().map(key -> config.number(key).orElse(0)).orElse(0L);
   }
@@ -38,7 +44,8 @@ public final class TensorClassifier {
    *     missing, or a shape is not what the config says
    */
   public ModelTensors classify(List<LocatedTensor> tensors) {
-    SourceTensors source = SourceTensors.of(tensors, config);
+    ExpertStacks stacks = new ExpertStacks(family, config, batch, layers);
+    SourceTensors source = SourceTensors.of(stacks.unstack(tensors), config);
     Map<String, Draft> drafts = new LinkedHashMap<>();
     List<RoledTensor> others = new ArrayList<>();
     for (LocatedTensor tensor : source.tensors()) {
@@ -49,9 +56,9 @@ public final class TensorClassifier {
     }
 
     drafts.values().forEach(this::checkComplete);
-    checkLayers(drafts.values());
+    checkLayers(drafts.values(), source.tensors());
     List<BlockTensors> blocks = drafts.values().stream().map(Draft::finish).toList();
-    return new ModelTensors(source, blocks, others, headsOf(source.tensors()));
+    return new ModelTensors(source, blocks, others, headsOf(source.tensors()), stacks.origins());
   }
 
   /** Whether a tensor is of a layer behind the model's last one. */
@@ -98,6 +105,10 @@ public final class TensorClassifier {
           + tensor.dtype() + "; weights are read in BF16, F16, F32, FP8 (E4M3), INT4 and MXFP4: give such a source");
     }
 
+    if (known.block().isStacked()) {
+      return;
+    }
+
     if (tensor.shape().size() != 2) {
       throw new IllegalArgumentException("Invalid tensor " + tensor.name() + " (" + tensor.file() + "): its shape "
           + tensor.shape() + " is not that of a matrix, which family " + family.name() + " has there");
@@ -108,7 +119,8 @@ public final class TensorClassifier {
       long expected = config.require(keys.get(i));
       if (tensor.shape().get(i) != expected) {
         throw new IllegalArgumentException("Invalid tensor " + tensor.name() + " (" + tensor.file() + "): its shape is "
-            + tensor.shape() + ", but " + keys.get(i) + " of config.json makes dimension " + i + " " + expected);
+            + tensor.shape() + ", but " + keys.get(i).replace("|", " or ") + " of config.json makes dimension " + i + " "
+            + expected);
       }
     }
   }
@@ -123,8 +135,8 @@ public final class TensorClassifier {
     }
   }
 
-  /** Every layer has an MLP or all of its experts. */
-  private void checkLayers(Iterable<Draft> drafts) {
+  /** Every layer has an MLP or all of its experts; in hybrid models, any tensor. */
+  private void checkLayers(Iterable<Draft> drafts, List<LocatedTensor> tensors) {
     BitSet fed = new BitSet(layers);
     Map<Integer, BitSet> experts = new TreeMap<>();
     Map<Integer, String> paths = new TreeMap<>();
@@ -133,7 +145,7 @@ public final class TensorClassifier {
         fed.set(draft.layer);
       }
 
-      if (draft.block.role() == Role.ROUTED_EXPERT) {
+      if (draft.block.role() == Role.ROUTED_EXPERT && !draft.block.isStacked()) {
         int dot = draft.path.lastIndexOf('.');
         int expert = Integer.parseInt(draft.path.substring(dot + 1));
         experts.computeIfAbsent(draft.layer, layer -> new BitSet()).set(expert);
@@ -141,10 +153,15 @@ public final class TensorClassifier {
       }
     }
 
+    if (!family.everyLayerFed()) {
+      tensors.stream().mapToInt(tensor -> family.layer(tensor.name())).filter(layer -> layer >= 0).forEach(fed::set);
+    }
+
     int unfed = fed.nextClearBit(0);
     if (unfed < layers) {
       throw new IllegalArgumentException("Invalid checkpoint: num_hidden_layers of config.json is " + layers
-          + ", but layer " + unfed + " has neither an MLP nor experts under the names of family " + family.name());
+          + ", but layer " + unfed + " has " + (family.everyLayerFed() ? "neither an MLP nor experts" : "no tensor")
+          + " under the names of family " + family.name());
     }
 
     experts.forEach((layer, present) -> checkExperts(paths.get(layer), present));

@@ -64,6 +64,12 @@ final class QuantizeCommand implements Callable<Integer> {
           + "too) or linears (attention too).")
   private String targets;
 
+  @Mixin
+  private SelectionOptions selection;
+
+  @Mixin
+  private FamilyOption familyOption;
+
   @Option(names = "--weight-only", description = "Leave activations in high precision (W4A16).")
   private boolean weightOnly;
 
@@ -90,7 +96,7 @@ final class QuantizeCommand implements Callable<Integer> {
     SparkSession spark = Session.start("sparkfp4 quantize " + input);
     Configuration conf = spark.sessionState().newHadoopConf();
     Checkpoint source = Checkpoint.open(conf, input);
-    ModelFamily family = ModelFamily.of(source.config());
+    ModelFamily family = familyOption.family(conf, source.config());
     QuantizationPlan plan = plan(spark, source, family);
     print(PlanSummary.of(plan, family).text());
     if (dryRun) {
@@ -103,7 +109,7 @@ final class QuantizeCommand implements Callable<Integer> {
         new OutputFolder(Storage.of(folder, conf, spark.conf().get("spark.fp4.commit", "auto")).fs(), folder);
     ResumeHint hint = new ResumeHint(spec.commandLine().getErr(), resumeCommand());
     try {
-      List<ShardRecord> records = new QuantizeJob(spark, source, plan, out).run(overwrite);
+      List<ShardRecord> records = new QuantizeJob(spark, source, family, plan, out).run(overwrite);
       print(QuantizeResult.of(plan, records).text(folder) + System.lineSeparator());
       return CommandLine.ExitCode.OK;
     } finally {
@@ -127,7 +133,8 @@ final class QuantizeCommand implements Callable<Integer> {
   private QuantizationPlan plan(SparkSession spark, Checkpoint source, ModelFamily family) {
     PlanOptions options =
         new PlanOptions(
-            layout().name(), scaleSearch(), targets(), weightOnly, maxShardSize == null ? 0 : maxShardSize.bytes());
+            layout().name(), scaleSearch(), targets(), weightOnly, maxShardSize == null ? 0 : maxShardSize.bytes(),
+            selection.selection());
     long slabBytes = JavaUtils.byteStringAsBytes(spark.conf().get("spark.fp4.unitBytes", "256m"));
     return new Planner(source, family, layout(), options, slabBytes).plan();
   }

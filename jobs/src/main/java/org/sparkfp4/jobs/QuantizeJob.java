@@ -15,6 +15,7 @@ import org.apache.spark.sql.SparkSession;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.sparkfp4.checkpoint.Checkpoint;
+import org.sparkfp4.checkpoint.ModelFamily;
 import org.sparkfp4.functions.Nvfp4Amax;
 import org.sparkfp4.functions.Nvfp4Quantize;
 import org.sparkfp4.layouts.Layout;
@@ -39,15 +40,18 @@ final class QuantizeJob {
   private final SparkSession spark;
   private final Configuration conf;
   private final Checkpoint source;
+  private final ModelFamily family;
   private final QuantizationPlan plan;
   private final OutputFolder output;
   private final Layout layout;
   private final String tier;
 
-  QuantizeJob(SparkSession spark, Checkpoint source, QuantizationPlan plan, OutputFolder output) {
+  QuantizeJob(
+      SparkSession spark, Checkpoint source, ModelFamily family, QuantizationPlan plan, OutputFolder output) {
     this.spark = spark;
     this.conf = spark.sessionState().newHadoopConf();
     this.source = source;
+    this.family = family;
     this.plan = plan;
     this.output = output;
     this.layout = Layouts.named(plan.options().layout());
@@ -76,7 +80,8 @@ final class QuantizeJob {
       prepare(overwrite);
       writeMissing();
       List<ShardRecord> records = List.copyOf(output.finished(plan).values());
-      new CheckpointPublisher(output, source, plan, layout, "Spark FP4 " + Version.current()).publish(records, lock, conf);
+      new CheckpointPublisher(output, source, family, plan, layout, "Spark FP4 " + Version.current())
+          .publish(records, lock, conf);
       output.staging().remove();
       return records;
     }

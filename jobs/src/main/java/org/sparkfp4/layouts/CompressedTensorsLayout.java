@@ -33,6 +33,11 @@ final class CompressedTensorsLayout implements Layout {
   }
 
   @Override
+  public boolean batchesExperts() {
+    return false;
+  }
+
+  @Override
   public List<UnitTensor> tensors(Unit unit, PlanOptions options) {
     return NAMES.of(unit, options.weightOnly());
   }

@@ -16,6 +16,9 @@ public interface Layout {
   /** Whose arithmetic makes the bytes. */
   Nvfp4Recipe recipe();
 
+  /** Whether experts that a source stacks in one tensor stay so for runtimes that want them so. */
+  boolean batchesExperts();
+
   /**
    * The tensors that a unit becomes, in the order of their bytes: the scalars of all members, since those need
    * alignment, then member by member the codes and behind them the block scales. Places ({@code begin}, {@code end})

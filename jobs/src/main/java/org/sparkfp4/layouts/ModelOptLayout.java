@@ -36,6 +36,11 @@ final class ModelOptLayout implements Layout {
   }
 
   @Override
+  public boolean batchesExperts() {
+    return true;
+  }
+
+  @Override
   public List<UnitTensor> tensors(Unit unit, PlanOptions options) {
     return NAMES.of(unit, options.weightOnly());
   }

@@ -10,6 +10,7 @@ import java.util.HexFormat;
 import java.util.Map;
 import java.util.TreeMap;
 import org.sparkfp4.checkpoint.LocatedTensor;
+import org.sparkfp4.checkpoint.ModelFamily;
 
 /** Tells plans apart whose outputs may differ in a byte. */
 final class Fingerprint {
@@ -21,11 +22,12 @@ final class Fingerprint {
   private Fingerprint() {}
 
   /** SHA-256, in hex, over everything that the output's bytes depend on. */
-  static String of(PlanSource source, String family, PlanOptions options) {
+  static String of(PlanSource source, ModelFamily family, PlanOptions options) {
     ObjectNode all = JSON.createObjectNode();
     all.put("byteFormat", BYTE_FORMAT);
     all.set("options", JSON.valueToTree(options));
-    all.put("family", family);
+    all.put("family", family.name());
+    all.put("familyFile", family.digest());
     all.put("config", hex(sha256().digest(bytes(source.config().toString()))));
     ArrayNode files = all.putArray("files");
     Map<String, MessageDigest> headers = headers(source);

@@ -57,12 +57,18 @@ public final class Planner {
    * The plan.
    *
    * @throws IllegalArgumentException if the source is quantized already, contradicts its config or lacks a tensor, if
-   *     layers that runtimes fuse cannot share a scale, or if the options leave nothing to quantize
+   *     layers that runtimes fuse cannot share a scale, if a pattern of the selection matches nothing or a part of what
+   *     runtimes fuse, or if the options leave nothing to quantize
    */
   public QuantizationPlan plan() {
     Targets targets = Targets.named(options.targets());
-    ModelTensors tensors = new TensorClassifier(family, new ModelConfig(source.config())).classify(source.tensors());
-    UnitFinder found = new UnitFinder(tensors, targets);
+    ModelConfig config = new ModelConfig(source.config());
+    ModelTensors tensors =
+        new TensorClassifier(family, config, layout.batchesExperts()).classify(source.tensors());
+    Selection selection = options.selection();
+    LayerChoice choice =
+        new LayerChoice(tensors.blocks(), tensors.others(), new GatedAttention(config), targets, selection);
+    UnitFinder found = new UnitFinder(tensors, choice, selection.strict());
     if (found.units().isEmpty()) {
       throw nothingToQuantize(found, targets);
     }
@@ -70,7 +76,7 @@ public final class Planner {
     List<ItemDraft> items = items(found, tensors);
     requireDistinctNames(items);
     return new QuantizationPlan(
-        Fingerprint.of(source, family.name(), options),
+        Fingerprint.of(source, family, options),
         source.input(),
         options,
         family.name(),
@@ -97,7 +103,7 @@ public final class Planner {
     Map<LocatedTensor, List<Member>> units = new IdentityHashMap<>();
     found.units().forEach(members -> units.put(members.get(0).weight(), members));
     List<LocatedTensor> anchors = new ArrayList<>(units.keySet());
-    anchors.addAll(found.kept());
+    anchors.addAll(new KeptTensors(found, tensors).tensors());
     tensors.others().forEach(other -> anchors.add(other.tensor()));
     anchors.sort(SOURCE_ORDER);
     List<ItemDraft> items = new ArrayList<>(anchors.size());

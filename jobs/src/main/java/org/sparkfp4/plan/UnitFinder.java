@@ -17,16 +17,33 @@ import org.sparkfp4.formats.Nvfp4;
 /** Decides which layers are quantized, and which of them share a global scale. */
 final class UnitFinder {
   private final SourceTensors source;
-  private final Targets targets;
+  private final LayerChoice choice;
   private final List<List<Member>> units = new ArrayList<>();
   private final List<LocatedTensor> kept = new ArrayList<>();
   private final Map<LocatedTensor, String> reasons = new IdentityHashMap<>();
 
-  UnitFinder(ModelTensors tensors, Targets targets) {
+  /**
+   * @param choice the weights that are wanted
+   * @param strict whether one that is wanted and cannot be quantized is an error
+   */
+  UnitFinder(ModelTensors tensors, LayerChoice choice, boolean strict) {
     this.source = tensors.source();
-    this.targets = targets;
+    this.choice = choice;
+    if (strict) {
+      tensors.blocks().forEach(this::requireFit);
+    }
+
     Map<String, String> unfit = unfitExperts(tensors.blocks());
     tensors.blocks().forEach(block -> find(block, unfit));
+  }
+
+  private void requireFit(BlockTensors block) {
+    for (LocatedTensor weight : block.weights().values()) {
+      if (choice.reason(weight) == null && !fits(weight)) {
+        throw new IllegalArgumentException("Cannot quantize " + weight.name() + " (" + weight.file() + "), as --strict "
+            + "asks: " + ownReason(weight) + "; exclude it, or leave --strict out to keep it as it is");
+      }
+    }
   }
 
   /** The members of each unit. */
@@ -53,7 +70,7 @@ final class UnitFinder {
     for (BlockTensors block : blocks) {
       if (block.role() == Role.ROUTED_EXPERT) {
         block.weights().values().stream()
-            .filter(weight -> !fits(weight))
+            .filter(weight -> choice.reason(weight) == null && !fits(weight))
             .findFirst()
             .ifPresent(weight -> unfit.putIfAbsent(parent(block.path()), unfitReason(weight)));
       }
@@ -65,19 +82,26 @@ final class UnitFinder {
   private void find(BlockTensors block, Map<String, String> unfitExperts) {
     String whole = unfitExperts.get(parent(block.path()));
     for (List<String> group : block.groups()) {
-      List<LocatedTensor> weights = block.weights(group);
-      if (weights.isEmpty()) {
+      List<LocatedTensor> wanted = new ArrayList<>();
+      for (LocatedTensor weight : block.weights(group)) {
+        String reason = choice.reason(weight);
+        if (reason == null) {
+          wanted.add(weight);
+        } else {
+          keep(List.of(weight), reason);
+        }
+      }
+
+      if (wanted.isEmpty()) {
         continue;
       }
 
-      if (!targets.include(block.role())) {
-        keep(weights, block.role().description());
-      } else if (block.role() == Role.ROUTED_EXPERT && whole != null) {
-        keep(weights, whole);
-      } else if (weights.stream().allMatch(this::fits)) {
-        units.add(members(weights));
+      if (block.role() == Role.ROUTED_EXPERT && whole != null) {
+        keep(wanted, whole);
+      } else if (wanted.stream().allMatch(this::fits)) {
+        units.add(members(wanted));
       } else {
-        keep(weights, unfitReason(weights.stream().filter(weight -> !fits(weight)).findFirst().orElseThrow()));
+        keep(wanted, unfitReason(wanted.stream().filter(weight -> !fits(weight)).findFirst().orElseThrow()));
       }
     }
   }
@@ -119,13 +143,14 @@ final class UnitFinder {
   }
 
   private String unfitReason(LocatedTensor weight) {
-    return weight.length() == 0
-        ? "no elements"
-        : "K " + weight.cols() + " is no multiple of " + divisor(weight)
-            + ", here or in a layer that runtimes fuse with it";
+    return ownReason(weight) + (weight.length() == 0 ? "" : ", here or in a layer that runtimes fuse with it");
   }
 
-  private static String parent(String path) {
+  private String ownReason(LocatedTensor weight) {
+    return weight.length() == 0 ? "no elements" : "K " + weight.cols() + " is no multiple of " + divisor(weight);
+  }
+
+  static String parent(String path) {
     return path.substring(0, Math.max(0, path.lastIndexOf('.')));
   }
 }

@@ -34,15 +34,22 @@ public final class CheckpointPublisher {
 
   private final OutputFolder output;
   private final Checkpoint source;
+  private final ModelFamily family;
   private final QuantizationPlan plan;
   private final Layout layout;
   private final String producer;
 
   /** {@code producer} is the product's name and version. */
   public CheckpointPublisher(
-      OutputFolder output, Checkpoint source, QuantizationPlan plan, Layout layout, String producer) {
+      OutputFolder output,
+      Checkpoint source,
+      ModelFamily family,
+      QuantizationPlan plan,
+      Layout layout,
+      String producer) {
     this.output = output;
     this.source = source;
+    this.family = family;
     this.plan = plan;
     this.layout = layout;
     this.producer = producer;
@@ -83,7 +90,6 @@ public final class CheckpointPublisher {
   }
 
   private String modelCard(List<ShardRecord> records, Configuration conf) throws IOException {
-    ModelFamily family = ModelFamily.of(source.config());
     RoleErrors errors = new RoleErrors(family);
     records.stream()
         .flatMap(record -> record.layers().stream())

@@ -192,7 +192,7 @@ class TensorClassifierTest {
   }
 
   private static ModelTensors classify(SyntheticModel model) {
-    return new TensorClassifier(ModelFamily.of(model.config()), new ModelConfig(model.config()))
+    return new TensorClassifier(ModelFamily.of(model.config()), new ModelConfig(model.config()), true)
         .classify(model.tensors());
   }
 

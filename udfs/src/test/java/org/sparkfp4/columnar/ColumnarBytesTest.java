@@ -74,7 +74,8 @@ class ColumnarBytesTest {
     Queries.registerQuantize(spark);
     Dataset<Row> query = Queries.units(spark, Map.of("rows", "2", "step", "3"))
         .selectExpr(
-            "unit", "'x' AS mark", "q(data0, null, null, 'BF16', 16L, 0.5f) AS q", "null AS nothing", "2.5D AS d");
+            "unit", "'x' AS mark", "q(data0, null, null, null, null, null, 'BF16', 16L, 0.5f) AS q",
+            "null AS nothing", "2.5D AS d");
     assertThat(query.queryExecution().executedPlan().toString()).contains("ArrowProject");
     for (Row row : query.collectAsList()) {
       assertThat(row.getString(1)).isEqualTo("x");
