@@ -22,6 +22,7 @@ import org.sparkfp4.layouts.ConfigFile;
 import org.sparkfp4.layouts.IndexFile;
 import org.sparkfp4.layouts.Layout;
 import org.sparkfp4.layouts.ModelCard;
+import org.sparkfp4.layouts.RequantizedBlocks;
 import org.sparkfp4.layouts.RoleErrors;
 import org.sparkfp4.plan.PlanSummary;
 import org.sparkfp4.plan.QuantizationPlan;
@@ -94,8 +95,13 @@ public final class CheckpointPublisher {
     records.stream()
         .flatMap(record -> record.layers().stream())
         .forEach(layer -> errors.add(layer.module(), layer.sumSquares(), layer.squaredError()));
+    long requantized = records.stream()
+        .flatMap(record -> record.layers().stream())
+        .mapToLong(LayerError::requantized)
+        .sum();
     return ModelCard.text(
-        PlanSummary.of(plan, family), plan.fingerprint(), source.config(), sourceCard(conf), producer, errors.list());
+        PlanSummary.of(plan, family), plan.fingerprint(), source.config(), sourceCard(conf), producer, errors.list(),
+        RequantizedBlocks.of(plan, requantized));
   }
 
   private String sourceCard(Configuration conf) throws IOException {
