@@ -157,6 +157,11 @@ public final class TensorClassifier {
       tensors.stream().mapToInt(tensor -> family.layer(tensor.name())).filter(layer -> layer >= 0).forEach(fed::set);
     }
 
+    // leading layers without experts may be left out of a checkpoint, whole: its experts are complete nevertheless
+    BitSet stored = new BitSet(layers);
+    tensors.stream().mapToInt(tensor -> family.layer(tensor.name())).filter(layer -> layer >= 0).forEach(stored::set);
+    fed.or(absent(stored, config.number("first_k_dense_replace").orElse(0)));
+
     int unfed = fed.nextClearBit(0);
     if (unfed < layers) {
       throw new IllegalArgumentException("Invalid checkpoint: num_hidden_layers of config.json is " + layers
@@ -165,6 +170,13 @@ public final class TensorClassifier {
     }
 
     experts.forEach((layer, present) -> checkExperts(paths.get(layer), present));
+  }
+
+  private static BitSet absent(BitSet present, long below) {
+    BitSet absent = new BitSet();
+    absent.set(0, Math.toIntExact(below));
+    absent.andNot(present);
+    return absent;
   }
 
   private void checkExperts(String path, BitSet present) {

@@ -162,7 +162,9 @@ final class QuantizeJob {
 
   private Column quantize() {
     return udf(new Nvfp4Quantize(layout.recipe(), tier), Nvfp4Quantize.RETURN_TYPE)
-        .apply(col("data0"), col("data1"), col("data2"), col("dtype"), col("cols"), col("amax"));
+        .apply(
+            col("data0"), col("data1"), col("data2"), col("scale0"), col("scale1"), col("scale2"), col("scheme"),
+            col("cols"), col("amax"));
   }
 
   /** A unit that is read by rows needs its amax before its first row is encoded. */
@@ -171,7 +173,9 @@ final class QuantizeJob {
     if (plan.shards().stream().flatMap(shard -> shard.units().stream()).anyMatch(unit -> unit.isCut(plan.slabBytes()))) {
       Column ofSlab =
           udf(new Nvfp4Amax(tier), Nvfp4Amax.RETURN_TYPE)
-              .apply(col("data0"), col("data1"), col("data2"), col("dtype"));
+              .apply(
+                  col("data0"), col("data1"), col("data2"), col("scale0"), col("scale1"), col("scale2"), col("scheme"),
+                  col("cols"));
       for (Row row :
           planned(shards).option("slabs", "cut").load().select(col("unit"), ofSlab.as("amax")).collectAsList()) {
         amax.merge(row.getInt(0), row.getFloat(1), Math::max);

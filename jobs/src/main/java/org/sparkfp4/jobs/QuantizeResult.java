@@ -4,6 +4,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
 import org.apache.hadoop.fs.Path;
+import org.sparkfp4.layouts.RequantizedBlocks;
 import org.sparkfp4.plan.OutputShard;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.sink.LayerError;
@@ -16,8 +17,9 @@ import org.sparkfp4.sink.ShardRecord;
  * @param bytes bytes of its tensors
  * @param relativeError relative Frobenius error over all quantized layers together
  * @param worst the layer with the largest relative error, or null when none was quantized
+ * @param cast how much of an MXFP4 source is exact
  */
-record QuantizeResult(int shards, long bytes, double relativeError, LayerError worst) {
+record QuantizeResult(int shards, long bytes, double relativeError, LayerError worst, RequantizedBlocks cast) {
   static QuantizeResult of(QuantizationPlan plan, List<ShardRecord> records) {
     List<LayerError> layers = records.stream().flatMap(record -> record.layers().stream()).toList();
     double sum = layers.stream().mapToDouble(LayerError::sumSquares).sum();
@@ -26,7 +28,8 @@ record QuantizeResult(int shards, long bytes, double relativeError, LayerError w
         records.size(),
         plan.shards().stream().mapToLong(OutputShard::dataBytes).sum(),
         sum == 0 ? 0 : Math.sqrt(error / sum),
-        layers.stream().max(Comparator.comparingDouble(LayerError::relativeError)).orElse(null));
+        layers.stream().max(Comparator.comparingDouble(LayerError::relativeError)).orElse(null),
+        RequantizedBlocks.of(plan, layers.stream().mapToLong(LayerError::requantized).sum()));
   }
 
   String text(Path folder) {
@@ -36,6 +39,11 @@ record QuantizeResult(int shards, long bytes, double relativeError, LayerError w
             : String.format(
                 Locale.ROOT, "; relative error %.4f, at worst %.4f in %s",
                 relativeError, worst.relativeError(), worst.module());
-    return String.format(Locale.ROOT, "%s: %d shards, %,d bytes%s", folder, shards, bytes, exactness);
+    String exact =
+        cast.all() == 0
+            ? ""
+            : String.format(
+                Locale.ROOT, "; %,d of %,d blocks cast exactly from MXFP4", cast.all() - cast.requantized(), cast.all());
+    return String.format(Locale.ROOT, "%s: %d shards, %,d bytes%s%s", folder, shards, bytes, exactness, exact);
   }
 }

@@ -22,6 +22,7 @@ public final class ModelCard {
    * @param sourceCard the source's README.md, whose license is carried over; empty when it has none
    * @param producer name and version of the product
    * @param errors how exact the quantized layers are
+   * @param cast how much of an MXFP4 source is exact
    */
   public static String text(
       PlanSummary summary,
@@ -29,11 +30,13 @@ public final class ModelCard {
       JsonNode sourceConfig,
       String sourceCard,
       String producer,
-      List<RoleError> errors) {
+      List<RoleError> errors,
+      RequantizedBlocks cast) {
     ModelCard card = new ModelCard();
     card.frontMatter(sourceConfig, sourceCard);
     card.head(summary, fingerprint, sourceConfig, producer);
     card.errors(errors);
+    card.cast(cast);
     card.kept(summary);
     card.use(summary.options());
     return card.text.toString();
@@ -68,7 +71,7 @@ public final class ModelCard {
     line("");
     line("The " + what(options.targets()) + " of this " + summary.family()
         + " model are NVFP4: 4-bit E2M1 codes, an E4M3 scale a block of 16, and an fp32 scale that the layers which"
-        + " runtimes fuse share. All other tensors are byte for byte as in the source.");
+        + " runtimes fuse share. " + others(summary));
     line("");
     line("| | |");
     line("| --- | --- |");
@@ -90,6 +93,14 @@ public final class ModelCard {
           + " zero.");
       line("");
     }
+  }
+
+  private static String others(PlanSummary summary) {
+    return summary.dropped() == 0
+        ? "All other tensors are byte for byte as in the source."
+        : format("Of the other tensors, %,d that the source stores quantized are in BF16, rounded to nearest even, and "
+            + "all others byte for byte as in the source; %,d scales and shapes of the source are not here.",
+            summary.dequantized(), summary.dropped());
   }
 
   private static String what(String targets) {
@@ -117,6 +128,17 @@ public final class ModelCard {
     }
 
     line("");
+  }
+
+  private void cast(RequantizedBlocks cast) {
+    if (cast.all() > 0) {
+      line("## Exactness");
+      line("");
+      line(format("The source is MXFP4, whose blocks NVFP4 holds exactly where their exponents allow it: %,d of %,d"
+          + " blocks of 16 were out of range and quantized anew, %.4f %% of the weights are exact.",
+          cast.requantized(), cast.all(), 100 * cast.exactShare()));
+      line("");
+    }
   }
 
   private void kept(PlanSummary summary) {

@@ -34,6 +34,16 @@ public record Unit(int id, String name, String scheme, long cols, List<Member> m
     return SourceScheme.parse(scheme).dataBytes(rows, cols);
   }
 
+  /** Bytes of the scales of so many rows that begin where a block does; 0 where there are none. */
+  public long scaleBytes(long rows) {
+    return SourceScheme.parse(scheme).scaleBytes(rows, cols);
+  }
+
+  /** Where the scales of a row that begins a block are, counted from the first scale's byte. */
+  public long scaleOffset(long row) {
+    return SourceScheme.parse(scheme).scaleOffset(row, cols);
+  }
+
   /** Whether the unit is read by rows, its amax found by a job of its own, since it is larger than a slab may be. */
   public boolean isCut(long slabLimit) {
     return sourceBytes() > slabLimit;

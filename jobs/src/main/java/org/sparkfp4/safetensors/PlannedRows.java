@@ -10,6 +10,7 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.plan.AmaxFile;
+import org.sparkfp4.plan.Member;
 import org.sparkfp4.plan.PlanFile;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.plan.ShardSelection;
@@ -74,29 +75,36 @@ final class PlannedRows implements RowPlanner {
 
   private static SourceRow row(Unit unit, Slab slab, Float amax, PartitionFiles files) throws IOException {
     ByteRange[] data = new ByteRange[MAX_MEMBERS];
+    ByteRange[] scales = new ByteRange[MAX_MEMBERS];
     if (slab.isWhole()) {
       for (int m = 0; m < unit.members().size(); m++) {
         LocatedTensor weight = unit.members().get(m).weight();
-        data[m] = range(files, weight, weight.offset(), weight.length());
+        LocatedTensor scale = unit.members().get(m).scale();
+        data[m] = range(files, weight, 0, weight.length());
+        scales[m] = scale == null ? null : range(files, scale, 0, scale.length());
       }
     } else {
-      LocatedTensor weight = unit.members().get(slab.member()).weight();
-      data[0] = range(
-          files, weight, weight.offset() + unit.dataBytes(slab.rowOffset()), unit.dataBytes(slab.rows()));
+      Member member = unit.members().get(slab.member());
+      data[0] = range(files, member.weight(), unit.dataBytes(slab.rowOffset()), unit.dataBytes(slab.rows()));
+      scales[0] = member.scale() == null
+          ? null
+          : range(files, member.scale(), unit.scaleOffset(slab.rowOffset()), unit.scaleBytes(slab.rows()));
     }
 
     return SourceRow.of(
-        unit.id(), slab.index(), unit.name(), unit.scheme(), unit.cols(), amax, data[0], data[1], data[2]);
+        unit.id(), slab.index(), unit.name(), unit.scheme(), unit.cols(), amax, data[0], data[1], data[2], scales[0],
+        scales[1], scales[2]);
   }
 
-  private static ByteRange range(PartitionFiles files, LocatedTensor weight, long offset, long length)
+  /** Part of a tensor; {@code begin} counts from its first byte. */
+  private static ByteRange range(PartitionFiles files, LocatedTensor tensor, long begin, long length)
       throws IOException {
     if (length > ByteRange.MAX_LENGTH) {
       throw new IOException(
-          "Cannot read tensor " + weight.name() + " of " + weight.file() + ": a slab of it has " + length
+          "Cannot read tensor " + tensor.name() + " of " + tensor.file() + ": a slab of it has " + length
               + " bytes, and a payload holds at most " + ByteRange.MAX_LENGTH + "; plan with smaller slabs");
     }
 
-    return new ByteRange(files.number(weight), offset, length);
+    return new ByteRange(files.number(tensor), tensor.offset() + begin, length);
   }
 }

@@ -18,17 +18,20 @@ final class SourceSchema {
       .add("payload", DataTypes.BinaryType, false)
       .add("file", DataTypes.StringType, false);
 
-  /** Rows of a plan's shards: slabs of units, a payload a member. */
+  /** Rows of a plan's shards: slabs of units, a payload a member, and its scales where the source has some. */
   static final StructType PLANNED = new StructType()
       .add("unit", DataTypes.IntegerType, false)
       .add("slab", DataTypes.IntegerType, false)
       .add(NAME, DataTypes.StringType, false)
-      .add("dtype", DataTypes.StringType, false)
+      .add("scheme", DataTypes.StringType, false)
       .add("cols", DataTypes.LongType, false)
       .add("amax", DataTypes.FloatType, true)
       .add("data0", DataTypes.BinaryType, false)
       .add("data1", DataTypes.BinaryType, true)
-      .add("data2", DataTypes.BinaryType, true);
+      .add("data2", DataTypes.BinaryType, true)
+      .add("scale0", DataTypes.BinaryType, true)
+      .add("scale1", DataTypes.BinaryType, true)
+      .add("scale2", DataTypes.BinaryType, true);
 
   private SourceSchema() {}
 }

@@ -9,6 +9,8 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileStatus;
@@ -20,6 +22,7 @@ import org.sparkfp4.layouts.ConfigFile;
 import org.sparkfp4.layouts.IndexFile;
 import org.sparkfp4.layouts.Layout;
 import org.sparkfp4.layouts.ModelCard;
+import org.sparkfp4.layouts.RequantizedBlocks;
 import org.sparkfp4.layouts.RoleErrors;
 import org.sparkfp4.plan.PlanSummary;
 import org.sparkfp4.plan.QuantizationPlan;
@@ -54,29 +57,37 @@ public final class CheckpointPublisher {
   }
 
   /**
-   * Writes side files, configurations, model card, manifest and index, in this order, and removes the staging folder.
+   * Writes manifest, side files, configurations, model card and index, in this order: whatever is left behind by a run
+   * that ends here is named by the manifest.
    *
    * @param records the record of every shard of the plan
    */
   public void publish(List<ShardRecord> records, OutputLock lock, Configuration conf) throws IOException {
     requireComplete(records);
     output.removeStrayShards(plan);
+    List<ConfigFile> configs = layout.configs((ObjectNode) source.config(), plan);
+    write(Manifest.FILE, JSON.valueToTree(manifest(records, configs)));
     for (FileStatus file : source.sideFiles()) {
       copy(file, conf);
     }
 
-    for (ConfigFile config : layout.configs((ObjectNode) source.config(), plan)) {
+    for (ConfigFile config : configs) {
       write(config.name(), config.content());
     }
 
     AtomicFile.write(
         output.fs(), new Path(output.path(), CARD), modelCard(records, conf).getBytes(StandardCharsets.UTF_8));
-    Manifest manifest =
-        new Manifest(
-            producer, plan.fingerprint(), plan.input(), plan.family(), plan.options(), plan.sources(), records);
-    write(Manifest.FILE, JSON.valueToTree(manifest));
     lock.requireHeld();
     write(OutputFolder.INDEX, IndexFile.of(plan));
+  }
+
+  private Manifest manifest(List<ShardRecord> records, List<ConfigFile> configs) {
+    Set<String> files = new TreeSet<>(Set.of(CARD));
+    source.sideFiles().forEach(file -> files.add(file.getPath().getName()));
+    configs.forEach(config -> files.add(config.name()));
+    return new Manifest(
+        producer, plan.fingerprint(), plan.input(), plan.family(), plan.options(), plan.sources(), records,
+        List.copyOf(files));
   }
 
   private String modelCard(List<ShardRecord> records, Configuration conf) throws IOException {
@@ -84,8 +95,13 @@ public final class CheckpointPublisher {
     records.stream()
         .flatMap(record -> record.layers().stream())
         .forEach(layer -> errors.add(layer.module(), layer.sumSquares(), layer.squaredError()));
+    long requantized = records.stream()
+        .flatMap(record -> record.layers().stream())
+        .mapToLong(LayerError::requantized)
+        .sum();
     return ModelCard.text(
-        PlanSummary.of(plan, family), plan.fingerprint(), source.config(), sourceCard(conf), producer, errors.list());
+        PlanSummary.of(plan, family), plan.fingerprint(), source.config(), sourceCard(conf), producer, errors.list(),
+        RequantizedBlocks.of(plan, requantized));
   }
 
   private String sourceCard(Configuration conf) throws IOException {

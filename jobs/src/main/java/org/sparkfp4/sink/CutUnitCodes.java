@@ -17,7 +17,9 @@ final class CutUnitCodes implements UnitWriter.SlabCodes {
   private final ByteArrayOutputStream scales = new ByteArrayOutputStream();
   private final double[] sumSquares;
   private final double[] squaredError;
+  private final long[] requantized;
   private final float amax;
+  private final float globalScale;
   private EncodedSlab current;
   private int next;
 
@@ -26,13 +28,20 @@ final class CutUnitCodes implements UnitWriter.SlabCodes {
     this.cursor = cursor;
     this.sumSquares = new double[unit.members().size()];
     this.squaredError = new double[unit.members().size()];
+    this.requantized = new long[unit.members().size()];
     this.current = cursor.take(slabs.get(0));
     this.amax = current.amax();
+    this.globalScale = current.globalScale();
   }
 
   @Override
   public float amax() {
     return amax;
+  }
+
+  @Override
+  public float globalScale() {
+    return globalScale;
   }
 
   @Override
@@ -49,6 +58,7 @@ final class CutUnitCodes implements UnitWriter.SlabCodes {
       scales.writeBytes(copy);
       sumSquares[member] += current.sumSquares()[0];
       squaredError[member] += current.squaredError()[0];
+      requantized[member] += current.requantized()[0];
       current = null;
       next++;
     }
@@ -68,5 +78,10 @@ final class CutUnitCodes implements UnitWriter.SlabCodes {
   @Override
   public double squaredError(int member) {
     return squaredError[member];
+  }
+
+  @Override
+  public long requantized(int member) {
+    return requantized[member];
   }
 }

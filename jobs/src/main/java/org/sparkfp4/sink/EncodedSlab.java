@@ -12,6 +12,8 @@ import java.nio.ByteBuffer;
  * @param amax the unit's amax
  * @param sumSquares sum of squared weights, one a member
  * @param squaredError sum of squared errors, one a member
+ * @param globalScale the unit's global scale as the layout stores it
+ * @param requantized blocks that an exact cast had no scale for, one a member
  */
 record EncodedSlab(
     int unit,
@@ -20,4 +22,6 @@ record EncodedSlab(
     ByteBuffer scales,
     float amax,
     double[] sumSquares,
-    double[] squaredError) {}
+    double[] squaredError,
+    float globalScale,
+    long[] requantized) {}

@@ -17,6 +17,8 @@ final class EncodedSlabReader {
   private static final int AMAX = 2;
   private static final int SUM_SQUARES = 3;
   private static final int SQUARED_ERROR = 4;
+  private static final int GLOBAL_SCALE = 5;
+  private static final int REQUANTIZED = 6;
 
   EncodedSlab read(InternalRow row) {
     InternalRow quantized = row.getStruct(QUANTIZED, Nvfp4Quantize.RETURN_TYPE.length());
@@ -28,7 +30,9 @@ final class EncodedSlabReader {
         bytes(arrow, quantized, SCALES),
         quantized.getFloat(AMAX),
         quantized.getArray(SUM_SQUARES).toDoubleArray(),
-        quantized.getArray(SQUARED_ERROR).toDoubleArray());
+        quantized.getArray(SQUARED_ERROR).toDoubleArray(),
+        quantized.getFloat(GLOBAL_SCALE),
+        quantized.getArray(REQUANTIZED).toLongArray());
   }
 
   private static ByteBuffer bytes(ArrowRow arrow, InternalRow quantized, int field) {

@@ -9,8 +9,9 @@ import java.io.Serializable;
  * @param amax largest magnitude among the weights of its unit
  * @param sumSquares sum of the squares of its weights
  * @param squaredError sum of the squares of what quantization changed
+ * @param requantized blocks of an MXFP4 source that no exact cast could hold; 0 of any other source
  */
-public record LayerError(String module, float amax, double sumSquares, double squaredError)
+public record LayerError(String module, float amax, double sumSquares, double squaredError, long requantized)
     implements Serializable {
   /** Relative error in the Frobenius norm; 0 for a layer of zeros. */
   public double relativeError() {

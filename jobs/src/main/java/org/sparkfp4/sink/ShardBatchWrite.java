@@ -14,6 +14,7 @@ import org.apache.spark.sql.connector.write.DataWriterFactory;
 import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.apache.spark.util.SerializableConfiguration;
+import org.sparkfp4.functions.SqlFunctions;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.plan.ShardSelection;
 
@@ -57,8 +58,8 @@ final class ShardBatchWrite implements BatchWrite {
         encoded,
         context.broadcast(new SerializableConfiguration(spark.sessionState().newHadoopConf())),
         new WriteTarget(
-            plan.input(), plan.sources(), plan.slabBytes(), plan.options().layout(), plan.fingerprint(),
-            output.toString(), commit, UUID.randomUUID().toString().substring(0, 8)));
+            plan.input(), plan.sources(), plan.slabBytes(), spark.conf().get(SqlFunctions.TIER_CONF, "auto"),
+            plan.fingerprint(), output.toString(), commit, UUID.randomUUID().toString().substring(0, 8)));
   }
 
   private byte[] encode(int shard) {

@@ -13,7 +13,6 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.write.DataWriter;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.sparkfp4.formats.NonFiniteException;
-import org.sparkfp4.layouts.Layouts;
 import org.sparkfp4.plan.OutputShard;
 import org.sparkfp4.plan.ShardItem;
 import org.sparkfp4.safetensors.SafetensorsHeader;
@@ -22,7 +21,7 @@ import org.sparkfp4.safetensors.TensorInfo;
 
 /**
  * Writes one shard front to back: its header, then its items in the plan's order, tensors that are carried over from
- * the source, quantized ones from the rows that arrive.
+ * the source as they are or in BF16, quantized ones from the rows that arrive.
  */
 final class ShardWriter implements DataWriter<InternalRow> {
   private final OutputShard shard;
@@ -32,7 +31,7 @@ final class ShardWriter implements DataWriter<InternalRow> {
   private final Path finalPath;
   private final Path path;
   private final ShardOutput out;
-  private final SourceCopier copier;
+  private final SourceFiles files;
   private final List<LayerError> layers = new ArrayList<>();
   private String refusal;
 
@@ -44,7 +43,7 @@ final class ShardWriter implements DataWriter<InternalRow> {
     this.staging = new StagingFolder(storage.fs(), output);
     this.finalPath = new Path(output, shard.file());
     this.path = storage.atomicRename() ? staging.attempt(target.run(), shard.index(), task) : finalPath;
-    this.copier = new SourceCopier(target, conf);
+    this.files = new SourceFiles(target, conf);
     this.out = open();
   }
 
@@ -59,10 +58,14 @@ final class ShardWriter implements DataWriter<InternalRow> {
     SlabCursor slabs = new SlabCursor(shard, target.slabBytes(), rows);
     try {
       writeHeader();
-      UnitWriter units = new UnitWriter(out, Layouts.named(target.layout()).recipe());
+      UnitWriter units = new UnitWriter(out);
+      SourceCopier copier = new SourceCopier(files);
+      SourceDequantizer dequantizer = new SourceDequantizer(files, target.input(), target.tier());
       for (ShardItem item : shard.items()) {
         if (item instanceof ShardItem.Copied copied) {
           copier.copy(copied.source(), out);
+        } else if (item instanceof ShardItem.Dequantized dequantized) {
+          dequantizer.write(dequantized, out);
         } else if (item instanceof ShardItem.Quantized quantized) {
           layers.addAll(units.write(quantized, slabs));
         }
@@ -86,8 +89,8 @@ final class ShardWriter implements DataWriter<InternalRow> {
         return slabs.describe(bad, target.input());
       }
 
-      if (cause instanceof SourceChangedException changed) {
-        return changed.getMessage();
+      if (cause instanceof SourceChangedException || cause instanceof BadSourceException) {
+        return cause.getMessage();
       }
     }
 
@@ -131,7 +134,7 @@ final class ShardWriter implements DataWriter<InternalRow> {
   @Override
   public void close() {
     try {
-      copier.close();
+      files.close();
       out.close();
     } catch (IOException e) {
       throw new UncheckedIOException("Cannot close " + path, e);

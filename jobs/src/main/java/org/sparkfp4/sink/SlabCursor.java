@@ -4,6 +4,7 @@ import java.util.Iterator;
 import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.sparkfp4.formats.NonFiniteException;
+import org.sparkfp4.formats.SourceScheme;
 import org.sparkfp4.plan.Member;
 import org.sparkfp4.plan.OutputShard;
 import org.sparkfp4.plan.Slab;
@@ -69,10 +70,7 @@ final class SlabCursor {
     int index = awaited.isWhole() ? bad.segment() : awaited.member();
     Member member = unit.members().get(index);
     long element = bad.index() + (awaited.isWhole() ? 0 : awaited.rowOffset() * unit.cols());
-    return String.format(
-        "Invalid weight in %s: element [%d, %d] is %s, in file %s/%s; NVFP4 has no code for it. Repair the tensor "
-            + "in the source and start again with --overwrite",
-        member.weight().name(), element / unit.cols(), element % unit.cols(), bad.value(), input,
-        member.weight().file());
+    return NonFiniteText.of(
+        member.weight(), member.scale(), SourceScheme.parse(unit.scheme()), element, bad.value(), input);
   }
 }

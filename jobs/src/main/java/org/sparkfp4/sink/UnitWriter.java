@@ -6,8 +6,6 @@ import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.List;
 import org.sparkfp4.formats.Nvfp4;
-import org.sparkfp4.formats.Nvfp4Recipe;
-import org.sparkfp4.formats.SourceScheme;
 import org.sparkfp4.plan.Member;
 import org.sparkfp4.plan.ShardItem;
 import org.sparkfp4.plan.Slab;
@@ -20,11 +18,9 @@ final class UnitWriter {
   private static final float INPUT_SCALE = 1f;
 
   private final ShardOutput out;
-  private final Nvfp4Recipe recipe;
 
-  UnitWriter(ShardOutput out, Nvfp4Recipe recipe) {
+  UnitWriter(ShardOutput out) {
     this.out = out;
-    this.recipe = recipe;
   }
 
   /** Takes the unit's slabs from {@code cursor}, writes its tensors, and says how exact each member is. */
@@ -35,13 +31,12 @@ final class UnitWriter {
         slabs.get(0).isWhole()
             ? new WholeUnitCodes(unit, cursor.take(slabs.get(0)))
             : new CutUnitCodes(unit, slabs, cursor);
-    float globalScale = recipe.globalScale(codes.amax(), SourceScheme.parse(unit.scheme()).elements());
     for (UnitTensor tensor : item.tensors()) {
       long before = out.length();
       switch (tensor.part()) {
         case PACKED -> codes.writePacked(tensor.member(), out);
         case SCALES -> codes.writeScales(tensor.member(), out);
-        case GLOBAL_SCALE -> out.write(scalar(globalScale));
+        case GLOBAL_SCALE -> out.write(scalar(codes.globalScale()));
         case INPUT_SCALE -> out.write(scalar(INPUT_SCALE));
       }
 
@@ -56,7 +51,8 @@ final class UnitWriter {
     List<LayerError> errors = new ArrayList<>();
     for (int m = 0; m < unit.members().size(); m++) {
       Member member = unit.members().get(m);
-      errors.add(new LayerError(member.module(), codes.amax(), codes.sumSquares(m), codes.squaredError(m)));
+      errors.add(new LayerError(member.module(), codes.amax(), codes.sumSquares(m), codes.squaredError(m),
+          codes.requantized(m)));
     }
 
     return errors;
@@ -70,6 +66,9 @@ final class UnitWriter {
   interface SlabCodes {
     float amax();
 
+    /** The unit's global scale as the layout stores it. */
+    float globalScale();
+
     /** Writes a member's codes; members in order. */
     void writePacked(int member, ShardOutput out) throws IOException;
 
@@ -79,6 +78,9 @@ final class UnitWriter {
     double sumSquares(int member);
 
     double squaredError(int member);
+
+    /** Blocks that an exact cast had no scale for. */
+    long requantized(int member);
   }
 
   /** A unit that came as one slab. */
@@ -94,6 +96,11 @@ final class UnitWriter {
     @Override
     public float amax() {
       return slab.amax();
+    }
+
+    @Override
+    public float globalScale() {
+      return slab.globalScale();
     }
 
     @Override
@@ -124,6 +131,11 @@ final class UnitWriter {
     @Override
     public double squaredError(int member) {
       return slab.squaredError()[member];
+    }
+
+    @Override
+    public long requantized(int member) {
+      return slab.requantized()[member];
     }
   }
 }

@@ -10,7 +10,7 @@ import org.sparkfp4.plan.SourceFile;
  * @param input the source checkpoint's folder
  * @param sources its files, as planned
  * @param slabBytes source bytes above which a unit comes in several slabs
- * @param layout name of the layout
+ * @param tier of the kernels
  * @param fingerprint the plan's
  * @param output the output's folder
  * @param commit how shards get their names: auto, rename or direct
@@ -20,7 +20,7 @@ record WriteTarget(
     String input,
     List<SourceFile> sources,
     long slabBytes,
-    String layout,
+    String tier,
     String fingerprint,
     String output,
     String commit,

@@ -18,10 +18,10 @@ final class ConfigCheck {
     this.differences = differences;
   }
 
-  void check(Collection<QuantizedLayer> layers, Collection<CopiedTensor> copies) {
+  void check(Collection<QuantizedLayer> layers, Collection<LocatedTensor> unquantized) {
     for (QuantizationClaim claim : claims) {
       layers.forEach(layer -> checkQuantized(claim, layer));
-      copies.stream().map(CopiedTensor::copy).filter(ConfigCheck::isLinear).forEach(kept -> checkKept(claim, kept));
+      unquantized.stream().filter(ConfigCheck::isLinear).forEach(kept -> checkKept(claim, kept));
     }
 
     for (QuantizationClaim claim : claims.subList(Math.min(1, claims.size()), claims.size())) {

@@ -3,8 +3,6 @@ package org.sparkfp4.verify;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import org.sparkfp4.checkpoint.LocatedTensor;
-import org.sparkfp4.formats.ElementType;
 
 /**
  * Whether every global scale is the one that the largest weight of all layers that share it gives, and the same in all
@@ -34,7 +32,7 @@ final class GlobalScaleCheck {
   private void check(LayerCheck check) {
     QuantizedLayer layer = layers.get(check.module());
     float amax = 0;
-    for (LocatedTensor sharer : layer.sharers()) {
+    for (SourceWeight sharer : layer.sharers()) {
       LayerCheck other = bySource.get(sharer.name());
       if (other == null) {
         // that layer's bytes are a difference already
@@ -45,8 +43,7 @@ final class GlobalScaleCheck {
       checkShared(layer, check, other);
     }
 
-    ElementType type = ElementType.of(layer.source().dtype().name());
-    float expected = layer.scheme().recipe().globalScale(amax, type);
+    float expected = layer.source().globalScale(layer.scheme().recipe(), amax);
     if (exact ? check.globalScale() != expected : !isNear(check.globalScale(), expected)) {
       differences.add("Tensor " + layer.globalScale().name() + " (" + layer.globalScale().file() + ") is "
           + check.globalScale() + ", but the largest weight, " + amax + ", makes it " + expected);

@@ -20,12 +20,12 @@ import org.sparkfp4.checkpoint.LocatedTensor;
 record QuantizedLayer(
     String module,
     Scheme scheme,
-    LocatedTensor source,
+    SourceWeight source,
     LocatedTensor packed,
     LocatedTensor scales,
     LocatedTensor globalScale,
     LocatedTensor inputScale,
-    List<LocatedTensor> sharers,
+    List<SourceWeight> sharers,
     boolean sampled)
     implements Serializable {
   QuantizedLayer {

@@ -1,7 +1,7 @@
 package org.sparkfp4.verify;
 
 import java.nio.ByteBuffer;
-import org.sparkfp4.formats.ElementType;
+import org.sparkfp4.formats.Mxfp4;
 import org.sparkfp4.formats.Nvfp4;
 import org.sparkfp4.formats.Nvfp4Recipe;
 
@@ -9,7 +9,8 @@ import org.sparkfp4.formats.Nvfp4Recipe;
 final class Requantization {
   private final QuantizedLayer layer;
   private final Nvfp4Recipe recipe;
-  private final ElementType type;
+  private final SourceRows source;
+  private final float amax;
   private final boolean zero;
   private final float globalScale;
   private final byte[] packed;
@@ -20,27 +21,32 @@ final class Requantization {
   /**
    * @param amax largest magnitude of all weights that share the global scale
    * @param globalScale the global scale to quantize by
+   * @param source the layer's own weight
    */
-  Requantization(QuantizedLayer layer, float amax, float globalScale, int rowsPerSlab) {
+  Requantization(QuantizedLayer layer, float amax, float globalScale, SourceRows source) {
     this.layer = layer;
     this.recipe = layer.scheme().recipe();
-    this.type = ElementType.of(layer.source().dtype().name());
+    this.source = source;
+    this.amax = amax;
     this.zero = Nvfp4.isZero(amax);
     this.globalScale = globalScale;
-    int elements = Math.toIntExact(rowsPerSlab * layer.source().cols());
+    int elements = Math.multiplyExact(source.rowsPerSlab(), source.cols());
     this.packed = new byte[elements / 2];
     this.scales = new byte[elements / Nvfp4.BLOCK];
   }
 
   /** Compares the slab that begins at {@code row}. */
   void add(long row, int rows, ByteBuffer weights, ByteBuffer storedCodes, ByteBuffer storedScales) {
-    long cols = layer.source().cols();
+    long cols = source.cols();
     ByteBuffer ownCodes = ByteBuffer.wrap(packed, 0, storedCodes.limit());
     ByteBuffer ownScales = ByteBuffer.wrap(scales, 0, storedScales.limit());
-    if (zero) {
+    if (layer.source().parsed().isMxfp4()) {
+      Mxfp4.cast(
+          recipe, source.codes(), source.scales(), rows, cols, Mxfp4.exponent(amax), ownCodes, ownScales, null);
+    } else if (zero) {
       Nvfp4.encodeZero(recipe, rows, cols, ownCodes, ownScales);
     } else {
-      Nvfp4.encode(recipe, type, weights, rows, cols, globalScale, ownCodes, ownScales, null);
+      Nvfp4.encode(recipe, source.type(), weights, rows, cols, globalScale, ownCodes, ownScales, null);
     }
 
     codes.compare(ownCodes, storedCodes, row * cols / 2);

@@ -10,12 +10,20 @@ import java.util.List;
  * @param length its bytes
  * @param sha256 the digest that the manifest has for it, or null
  * @param copies its tensors that must be as in the source
+ * @param dequantized its tensors that the source stores as codes
  * @param layers the layers whose codes it holds
  */
-record ShardTask(String file, long length, String sha256, List<CopiedTensor> copies, List<QuantizedLayer> layers)
+record ShardTask(
+    String file,
+    long length,
+    String sha256,
+    List<CopiedTensor> copies,
+    List<DequantizedTensor> dequantized,
+    List<QuantizedLayer> layers)
     implements Serializable {
   ShardTask {
     copies = List.copyOf(copies);
+    dequantized = List.copyOf(dequantized);
     layers = List.copyOf(layers);
   }
 }

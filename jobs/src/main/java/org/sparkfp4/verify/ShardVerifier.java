@@ -48,6 +48,11 @@ final class ShardVerifier implements Function<ShardTask, ShardFindings> {
         copies.verify(copy);
       }
 
+      DequantizedVerifier dequantized = new DequantizedVerifier(sourceReader, quantizedReader, differences);
+      for (DequantizedTensor tensor : task.dequantized()) {
+        dequantized.verify(tensor);
+      }
+
       LayerVerifier layers = new LayerVerifier(sourceReader, quantizedReader, differences);
       for (QuantizedLayer layer : task.layers()) {
         LayerCheck check = layers.verify(layer);

@@ -1,6 +1,7 @@
 package org.sparkfp4.verify;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -9,6 +10,7 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.LocatedTensor;
+import org.sparkfp4.checkpoint.SourceTensors;
 import org.sparkfp4.formats.Nvfp4;
 import org.sparkfp4.safetensors.DType;
 
@@ -19,25 +21,42 @@ import org.sparkfp4.safetensors.DType;
 final class TensorMatch {
   private static final Set<DType> WEIGHTS = Set.of(DType.BF16, DType.F16, DType.F32);
 
-  private final Checkpoint source;
+  private final SourceTensors source;
   private final Checkpoint quantized;
   private final Scheme scheme;
   private final Differences differences;
   private final Map<String, QuantizedLayer> layers = new TreeMap<>();
   private final List<CopiedTensor> copies = new ArrayList<>();
-  private final Set<String> claimed = new HashSet<>();
+  private final List<DequantizedTensor> dequantized = new ArrayList<>();
+  private final Map<String, LocatedTensor> weights = new HashMap<>();
 
-  TensorMatch(Checkpoint source, Checkpoint quantized, Scheme scheme, double fraction, Differences differences) {
+  /** Names in the output of tensors that are not quantized. */
+  private final Set<String> unquantized = new HashSet<>();
+
+  /** Tensors of the source that quantized layers have. */
+  private final Set<String> used = new HashSet<>();
+
+  /** Tensors of the output that are parts of quantized layers. */
+  private final Set<String> parts = new HashSet<>();
+
+  TensorMatch(SourceTensors source, Checkpoint quantized, Scheme scheme, double fraction, Differences differences) {
     this.source = source;
     this.quantized = quantized;
     this.scheme = scheme;
     this.differences = differences;
+    for (LocatedTensor tensor : source.tensors()) {
+      unquantized.add(outputName(tensor));
+      if (SourceTensors.isWeight(tensor.name())) {
+        weights.put(SourceTensors.module(tensor.name()), tensor);
+      }
+    }
+
     Set<String> modules = modules();
     Set<String> sample = Sample.of(modules, fraction);
     modules.forEach(module -> matchLayer(module, modules, sample.contains(module)));
-    source.tensors().stream().filter(tensor -> !claimed.contains(tensor.name())).forEach(this::matchCopy);
+    source.tensors().stream().filter(tensor -> !used.contains(tensor.name())).forEach(this::matchCopy);
     quantized.tensors().stream()
-        .filter(tensor -> !claimed.contains(tensor.name()) && source.tensor(tensor.name()).isEmpty())
+        .filter(tensor -> !parts.contains(tensor.name()) && !unquantized.contains(tensor.name()))
         .forEach(tensor -> differences.add("Unexpected tensor " + describe(tensor)
             + ": the source has none of that name, and it is no part of a quantized layer"));
   }
@@ -52,11 +71,24 @@ final class TensorMatch {
     return copies;
   }
 
+  /** Tensors that the source stores as codes and the output in BF16. */
+  List<DequantizedTensor> dequantized() {
+    return dequantized;
+  }
+
+  /** All tensors of the output that are not quantized. */
+  List<LocatedTensor> kept() {
+    List<LocatedTensor> kept = new ArrayList<>();
+    copies.forEach(tensor -> kept.add(tensor.copy()));
+    dequantized.forEach(tensor -> kept.add(tensor.copy()));
+    return kept;
+  }
+
   /** The modules that any tensor of the quantized checkpoint says are quantized. */
   private Set<String> modules() {
     Set<String> modules = new TreeSet<>();
     for (LocatedTensor tensor : quantized.tensors()) {
-      String module = source.tensor(tensor.name()).isPresent() ? null : scheme.moduleOf(tensor.name());
+      String module = unquantized.contains(tensor.name()) ? null : scheme.moduleOf(tensor.name());
       if (module != null) {
         modules.add(module);
       }
@@ -66,18 +98,19 @@ final class TensorMatch {
   }
 
   private void matchLayer(String module, Set<String> modules, boolean sampled) {
-    LocatedTensor weight = source.tensor(module + ".weight").orElse(null);
+    LocatedTensor weight = weights.get(module);
     LocatedTensor packed = part(scheme.packed(module));
     LocatedTensor scales = part(scheme.scales(module));
     LocatedTensor globalScale = part(scheme.globalScale(module));
     LocatedTensor inputScale = part(scheme.inputScale(module));
-    claimed.add(module + ".weight");
     if (weight == null) {
       differences.add("Unexpected layer " + module + ": the source has no " + module + ".weight");
       return;
     }
 
-    boolean right = isQuantizable(weight);
+    used.add(weight.name());
+    SourceWeight stored = SourceWeight.of(source, weight);
+    boolean right = isQuantizable(stored);
     right &= hasForm(scheme.packed(module), packed, DType.U8, weight, 2);
     right &= hasForm(scheme.scales(module), scales, DType.F8_E4M3, weight, Nvfp4.BLOCK);
     right &= isScalar(scheme.globalScale(module), globalScale);
@@ -86,22 +119,22 @@ final class TensorMatch {
       layers.put(
           module,
           new QuantizedLayer(
-              module, scheme, weight, packed, scales, globalScale, inputScale, sharers(module, modules), sampled));
+              module, scheme, stored, packed, scales, globalScale, inputScale, sharers(module, modules), sampled));
     }
   }
 
   private LocatedTensor part(String name) {
-    claimed.add(name);
+    parts.add(name);
     return quantized.tensor(name).orElse(null);
   }
 
   /** The sources of the layers that runtimes fuse with this one; all of them are quantized or none is. */
-  private List<LocatedTensor> sharers(String module, Set<String> modules) {
-    List<LocatedTensor> sharers = new ArrayList<>();
+  private List<SourceWeight> sharers(String module, Set<String> modules) {
+    List<SourceWeight> sharers = new ArrayList<>();
     for (String other : FusedLayers.of(module)) {
-      LocatedTensor weight = source.tensor(other + ".weight").orElse(null);
+      LocatedTensor weight = weights.get(other);
       if (weight != null && modules.contains(other)) {
-        sharers.add(weight);
+        sharers.add(SourceWeight.of(source, weight));
       } else if (weight != null) {
         differences.add(
             "Layer " + module + " is quantized and " + other + " is not, though runtimes fuse them into one layer");
@@ -111,11 +144,12 @@ final class TensorMatch {
     return sharers;
   }
 
-  private boolean isQuantizable(LocatedTensor weight) {
-    boolean fits = WEIGHTS.contains(weight.dtype()) && weight.shape().size() == 2 && weight.cols() % Nvfp4.BLOCK == 0;
+  private boolean isQuantizable(SourceWeight stored) {
+    LocatedTensor weight = stored.weight();
+    boolean fits = (stored.scale() != null || WEIGHTS.contains(weight.dtype())) && weight.shape().size() == 2 && weight.cols() % Nvfp4.BLOCK == 0;
     if (!fits) {
       differences.add("Cannot verify the layer of source tensor " + describe(weight)
-          + ": its weight is no BF16, F16 or F32 matrix whose columns are a multiple of " + Nvfp4.BLOCK);
+          + ": its weight is no BF16, F16, F32 or stored-quantized matrix whose columns are a multiple of " + Nvfp4.BLOCK);
     }
 
     return fits;
@@ -151,8 +185,17 @@ final class TensorMatch {
     return true;
   }
 
+  private String outputName(LocatedTensor tensor) {
+    return source.stored(tensor) == null ? tensor.name() : SourceTensors.module(tensor.name()) + ".weight";
+  }
+
   private void matchCopy(LocatedTensor original) {
-    LocatedTensor copy = quantized.tensor(original.name()).orElse(null);
+    LocatedTensor copy = quantized.tensor(outputName(original)).orElse(null);
+    if (source.stored(original) != null) {
+      matchDequantized(original, copy);
+      return;
+    }
+
     if (copy == null) {
       differences.add("Missing tensor " + original.name() + ", which the source has in " + original.file());
     } else if (copy.dtype() != original.dtype() || !copy.shape().equals(original.shape())) {
@@ -160,6 +203,18 @@ final class TensorMatch {
           + " in the source, and nothing says that it is quantized");
     } else {
       copies.add(new CopiedTensor(original, copy));
+    }
+  }
+
+  private void matchDequantized(LocatedTensor original, LocatedTensor copy) {
+    if (copy == null) {
+      differences.add("Missing tensor " + outputName(original) + ", which the source has in " + original.file()
+          + " as " + original.name());
+    } else if (copy.dtype() != DType.BF16 || !copy.shape().equals(original.shape())) {
+      differences.add("Tensor " + describe(copy) + " must be BF16 " + original.shape() + ", as the source stores it "
+          + "quantized, and nothing says that it is quantized here");
+    } else {
+      dequantized.add(new DequantizedTensor(SourceWeight.of(source, original), copy));
     }
   }
 

@@ -1,6 +1,7 @@
 package org.sparkfp4.verify;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -19,6 +20,8 @@ import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.CheckpointIndex;
 import org.sparkfp4.checkpoint.InvalidCheckpointException;
 import org.sparkfp4.checkpoint.LocatedTensor;
+import org.sparkfp4.checkpoint.ModelConfig;
+import org.sparkfp4.checkpoint.SourceTensors;
 import org.sparkfp4.safetensors.InvalidSafetensorsException;
 import org.sparkfp4.sink.Manifest;
 import org.sparkfp4.sink.ShardRecord;
@@ -79,17 +82,27 @@ public final class Verification {
 
     Manifest manifest = quantizedFolder.manifest();
     checkFiles(quantized, quantizedFolder, manifest);
-    TensorMatch match = new TensorMatch(source, quantized, scheme, fraction, differences);
+    TensorMatch match = new TensorMatch(sourceTensors(), quantized, scheme, fraction, differences);
     List<QuantizationClaim> claims =
         new ClaimReader(differences).read(scheme, quantized.config(), quantizedFolder.json("hf_quant_config.json"));
-    new ConfigCheck(claims, differences).check(match.layers().values(), match.copies());
+    new ConfigCheck(claims, differences).check(match.layers().values(), match.kept());
 
     List<ShardFindings> findings = verifyShards(tasks(quantized, manifest, match), quantizedFolder, conf);
     findings.forEach(each -> differences.addAll(each.differences()));
     List<LayerCheck> checks = findings.stream().flatMap(each -> each.layers().stream()).toList();
     new GlobalScaleCheck(match.layers(), manifest != null, differences).check(checks);
     checks.forEach(this::checkError);
-    return result(findings, match.copies().size());
+    return result(findings, match.kept().size());
+  }
+
+  /** The source's weights, however they are stored; a source without config.json is as its headers say. */
+  private SourceTensors sourceTensors() throws IOException {
+    JsonNode config = source.config().isObject() ? source.config() : JsonNodeFactory.instance.objectNode();
+    try {
+      return SourceTensors.of(source.tensors(), new ModelConfig(config));
+    } catch (IllegalArgumentException e) {
+      throw new IOException("Cannot verify against the source " + source.path() + ": " + e.getMessage(), e);
+    }
   }
 
   private void checkFiles(Checkpoint quantized, QuantizedFolder quantizedFolder, Manifest manifest)
@@ -138,6 +151,8 @@ public final class Verification {
         .collect(Collectors.groupingBy(tensor -> tensor.copy().file(), LinkedHashMap::new, Collectors.toList()));
     Map<String, List<QuantizedLayer>> layers = match.layers().values().stream()
         .collect(Collectors.groupingBy(layer -> layer.packed().file(), LinkedHashMap::new, Collectors.toList()));
+    Map<String, List<DequantizedTensor>> dequantized = match.dequantized().stream()
+        .collect(Collectors.groupingBy(tensor -> tensor.copy().file(), LinkedHashMap::new, Collectors.toList()));
     Map<String, ShardRecord> recorded = byFile(manifest);
     List<ShardTask> tasks = new ArrayList<>();
     for (FileStatus shard : quantized.shards()) {
@@ -147,6 +162,7 @@ public final class Verification {
           shard.getLen(),
           recorded.containsKey(file) ? recorded.get(file).sha256() : null,
           copies.getOrDefault(file, List.of()),
+          dequantized.getOrDefault(file, List.of()),
           layers.getOrDefault(file, List.of())));
     }
 

@@ -66,6 +66,7 @@ class ModelCardTest {
   private String card(PlanOptions options, String sourceCard, List<RoleError> errors) {
     QuantizationPlan plan = SyntheticPlans.of(model, options);
     return ModelCard.text(
-        PlanSummary.of(plan, family), plan.fingerprint(), model.config(), sourceCard, "Spark FP4 9.9", errors);
+        PlanSummary.of(plan, family), plan.fingerprint(), model.config(), sourceCard, "Spark FP4 9.9", errors,
+        RequantizedBlocks.of(plan, 0));
   }
 }

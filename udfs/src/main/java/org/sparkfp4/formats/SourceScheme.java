@@ -7,8 +7,6 @@ package org.sparkfp4.formats;
  * @param stored its codes and scales, or null
  */
 public record SourceScheme(ElementType plain, WeightScheme stored) {
-  private static final int MXFP4_BLOCK = 32;
-
   /**
    * The scheme of that text: an {@link ElementType}'s name or {@link WeightScheme#text}.
    *
@@ -27,8 +25,7 @@ public record SourceScheme(ElementType plain, WeightScheme stored) {
 
   /** Whether it is MXFP4, E2M1 codes with a power of two for 32 of a row, which NVFP4 can stand for exactly. */
   public boolean isMxfp4() {
-    return isStored() && stored.codes() == CodeType.E2M1 && stored.scales() == ScaleType.E8M0
-        && stored.blockRows() == 1 && stored.blockCols() == MXFP4_BLOCK;
+    return Mxfp4.SCHEME.equals(stored);
   }
 
   /** The type of the elements as they are encoded: what is dequantized is binary32. */
@@ -38,7 +35,9 @@ public record SourceScheme(ElementType plain, WeightScheme stored) {
 
   /** Bytes of the elements or codes of {@code [rows, cols]}. */
   public long dataBytes(long rows, long cols) {
-    return isStored() ? stored.codeBytes(rows, cols) : Math.multiplyExact(Math.multiplyExact(rows, cols), plain.bytes());
+    return isStored()
+        ? stored.codeBytes(rows, cols)
+        : Math.multiplyExact(Math.multiplyExact(rows, cols), plain.bytes());
   }
 
   /** Bytes of the scales of {@code [rows, cols]} whose first row begins a block; 0 for plain elements. */

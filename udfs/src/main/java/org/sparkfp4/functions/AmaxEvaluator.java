@@ -8,7 +8,7 @@ import org.sparkfp4.kernels.Nvfp4Kernel;
 
 /** {@link Nvfp4Amax} on columns. */
 final class AmaxEvaluator implements ArrowEvaluator {
-  private static final int DTYPE = 3;
+  private static final int COLS = 7;
 
   private final Nvfp4Kernel kernel;
   private final BufferAllocator allocator;
@@ -22,12 +22,12 @@ final class AmaxEvaluator implements ArrowEvaluator {
   public ColumnVector evaluate(int rows, ColumnVector[] arguments) {
     Float4Vector result = new Float4Vector("amax", allocator);
     try (NativeScratch scratch = new NativeScratch(allocator)) {
-      ArgumentReader reader = new ArgumentReader(arguments, DTYPE, scratch);
+      ArgumentReader reader = new ArgumentReader(arguments, scratch);
       result.allocateNew(rows);
       for (int row = 0; row < rows; row++) {
         Segments segments = reader.segments(row);
         if (segments != null) {
-          result.set(row, Nvfp4Amax.amax(kernel, segments));
+          result.set(row, Nvfp4Amax.amax(kernel, segments, reader.longAt(COLS, row)));
         }
       }
 

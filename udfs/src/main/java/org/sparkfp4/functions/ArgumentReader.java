@@ -5,17 +5,19 @@ import org.apache.spark.sql.vectorized.ColumnVector;
 
 /** The arguments of one batch as Java values; payloads become segments, where they lie if that is native memory. */
 final class ArgumentReader {
+  private static final int MEMBERS = 3;
+
+  /** Ordinal of the scheme, behind the members' payloads and their scales'. */
+  private static final int SCHEME = 2 * MEMBERS;
+
   private final ColumnVector[] arguments;
-  private final int dtypeOrdinal;
   private final NativeScratch scratch;
 
   /**
-   * @param arguments the members' payloads, then the dtype, then the function's own
-   * @param dtypeOrdinal payloads before the dtype
+   * @param arguments the members' payloads, then their scales, the scheme, and the function's own
    */
-  ArgumentReader(ColumnVector[] arguments, int dtypeOrdinal, NativeScratch scratch) {
+  ArgumentReader(ColumnVector[] arguments, NativeScratch scratch) {
     this.arguments = arguments;
-    this.dtypeOrdinal = dtypeOrdinal;
     this.scratch = scratch;
   }
 
@@ -25,11 +27,15 @@ final class ArgumentReader {
       return null;
     }
 
-    ColumnVector dtype = arguments[dtypeOrdinal];
-    Segments segments = new Segments(dtype.isNullAt(row) ? null : dtype.getUTF8String(row).toString());
-    for (int member = 0; member < dtypeOrdinal; member++) {
+    ColumnVector scheme = arguments[SCHEME];
+    Segments segments = new Segments(scheme.isNullAt(row) ? null : scheme.getUTF8String(row).toString());
+    for (int member = 0; member < MEMBERS; member++) {
       if (!arguments[member].isNullAt(row)) {
-        add(segments, member, row);
+        add(arguments[member], row, member, segments::add);
+      }
+
+      if (!arguments[MEMBERS + member].isNullAt(row)) {
+        add(arguments[MEMBERS + member], row, member, segments::addScales);
       }
     }
 
@@ -44,15 +50,19 @@ final class ArgumentReader {
     return arguments[argument].isNullAt(row) ? null : arguments[argument].getFloat(row);
   }
 
-  private void add(Segments segments, int member, int row) {
-    ColumnVector payload = arguments[member];
+  private void add(ColumnVector payload, int row, int member, Taker taker) {
     if (ArrowBytes.canView(payload)) {
       ArrowBuf bytes = ArrowBytes.of(payload, row);
-      segments.add(member, bytes.memoryAddress(), bytes.capacity());
+      taker.take(member, bytes.memoryAddress(), bytes.capacity());
     } else {
       // Spark's own vectors (Parquet, say) and literals are on the heap.
       byte[] bytes = payload.getBinary(row);
-      segments.add(member, scratch.copy(bytes), bytes.length);
+      taker.take(member, scratch.copy(bytes), bytes.length);
     }
+  }
+
+  /** What becomes of a payload. */
+  private interface Taker {
+    void take(int member, long address, long bytes);
   }
 }

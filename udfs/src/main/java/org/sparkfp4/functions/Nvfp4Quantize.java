@@ -5,40 +5,52 @@ import org.apache.arrow.memory.ArrowBuf;
 import org.apache.arrow.memory.BufferAllocator;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.RowFactory;
-import org.apache.spark.sql.api.java.UDF6;
+import org.apache.spark.sql.api.java.UDF9;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.ArrowUtils;
 import org.sparkfp4.formats.Nvfp4Recipe;
 
 /**
- * NVFP4 of up to three weight tensors that share one global scale: {@code (data0, data1, data2, dtype, cols, amax)}.
+ * NVFP4 of up to three weight tensors that share one global scale:
+ * {@code (data0, data1, data2, scale0, scale1, scale2, scheme, cols, amax)}.
  *
  * <ul>
- *   <li>data0, data1, data2: binary, the members' elements, row-major [rows, cols], little-endian. A null data1 or
+ *   <li>data0, data1, data2: binary, the members' elements or codes, row-major [rows, cols],
+ *       little-endian. A null data1 or
  *       data2 is an absent member; a null data0 gives a null result
- *   <li>dtype: string, BF16, F16 or F32 as safetensors names them
+ *   <li>scale0, scale1, scale2: binary, the scales of the members' rows where the source stores codes; null elsewhere
+ *   <li>scheme: string, BF16, F16 or F32 as safetensors names them, or {@link org.sparkfp4.formats.WeightScheme#text}
  *   <li>cols: bigint, a positive multiple of 16, the same of all members
  *   <li>amax: float, the largest |w| where it is known (a tensor cut into slabs); null: it is found over the members
  * </ul>
  *
  * <p>The result is {@link #RETURN_TYPE}: packed is [rows, cols / 2] codes a member and scales [rows, cols / 16] E4M3
- * bytes a member, the members' one after the other without padding, linear; amax the one used, from which
- * {@link Nvfp4Recipe#globalScale} follows; sum_squares and squared_error have one element a member
+ * bytes a member, the members' one after the other without padding, linear; amax the one used and global_scale
+ * what follows from it, as a checkpoint stores it; sum_squares and squared_error have one element a member
  * ({@link org.sparkfp4.formats.ErrorSums}).
+ *
+ * <p>MXFP4 is cast exactly where the exponents allow it ({@link org.sparkfp4.formats.Mxfp4}); requantized has, for each
+ * member, the blocks of 16 where they do not. Its amax is 2688 * 2^(kmax - 8).
  *
  * <p>A weight that is NaN or infinite is a {@link org.sparkfp4.formats.NonFiniteException} whose segment is the member
  * and whose index is within that member's data. An argument that cannot be is an IllegalArgumentException that names
  * it.
  */
-public final class Nvfp4Quantize implements UDF6<byte[], byte[], byte[], String, Long, Float, Row>, ArrowUdf {
-  /** A struct of packed: binary, scales: binary, amax: float, sum_squares and squared_error: array of double. */
+public final class Nvfp4Quantize implements
+    UDF9<byte[], byte[], byte[], byte[], byte[], byte[], String, Long, Float, Row>, ArrowUdf {
+  /**
+   * A struct of packed: binary, scales: binary, amax: float, sum_squares and squared_error: array of double,
+   * global_scale: float, requantized: array of bigint.
+   */
   public static final StructType RETURN_TYPE = new StructType()
       .add("packed", DataTypes.BinaryType)
       .add("scales", DataTypes.BinaryType)
       .add("amax", DataTypes.FloatType)
       .add("sum_squares", DataTypes.createArrayType(DataTypes.DoubleType))
-      .add("squared_error", DataTypes.createArrayType(DataTypes.DoubleType));
+      .add("squared_error", DataTypes.createArrayType(DataTypes.DoubleType))
+      .add("global_scale", DataTypes.FloatType)
+      .add("requantized", DataTypes.createArrayType(DataTypes.LongType));
 
   private final Nvfp4Recipe recipe;
   private final LazyKernel kernel;
@@ -53,14 +65,16 @@ public final class Nvfp4Quantize implements UDF6<byte[], byte[], byte[], String,
   }
 
   @Override
-  public Row call(byte[] data0, byte[] data1, byte[] data2, String dtype, Long cols, Float amax) {
+  public Row call(byte[] data0, byte[] data1, byte[] data2, byte[] scale0, byte[] scale1, byte[] scale2,
+      String scheme, Long cols, Float amax) {
     if (data0 == null) {
       return null;
     }
 
     try (NativeScratch scratch = new NativeScratch(ArrowUtils.rootAllocator())) {
       byte[][] members = {data0, data1, data2};
-      WeightUnit unit = new WeightUnit(Segments.copied(members, dtype, scratch), cols, amax);
+      byte[][] memberScales = {scale0, scale1, scale2};
+      WeightUnit unit = new WeightUnit(Segments.copied(members, memberScales, scheme, scratch), cols, amax);
       byte[] packed = new byte[Math.toIntExact(unit.packedBytes())];
       byte[] scales = new byte[Math.toIntExact(unit.scalesBytes())];
       ArrowBuf packedOut = scratch.take(packed.length);
@@ -69,7 +83,8 @@ public final class Nvfp4Quantize implements UDF6<byte[], byte[], byte[], String,
           unit.encode(kernel.kernel(), recipe, packedOut.memoryAddress(), scalesOut.memoryAddress());
       packedOut.getBytes(0, packed);
       scalesOut.getBytes(0, scales);
-      return RowFactory.create(packed, scales, encoded.amax(), encoded.sumSquares(), encoded.squaredErrors());
+      return RowFactory.create(packed, scales, encoded.amax(), encoded.sumSquares(), encoded.squaredErrors(),
+          encoded.globalScale(), encoded.requantized());
     }
   }
 

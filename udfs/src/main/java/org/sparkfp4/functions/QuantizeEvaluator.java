@@ -1,6 +1,7 @@
 package org.sparkfp4.functions;
 
 import org.apache.arrow.memory.BufferAllocator;
+import org.apache.arrow.vector.BigIntVector;
 import org.apache.arrow.vector.Float4Vector;
 import org.apache.arrow.vector.Float8Vector;
 import org.apache.arrow.vector.VarBinaryVector;
@@ -15,9 +16,8 @@ import org.sparkfp4.kernels.Nvfp4Kernel;
 
 /** {@link Nvfp4Quantize} on columns: kernels read the payloads and write the results where they lie. */
 final class QuantizeEvaluator implements ArrowEvaluator {
-  private static final int DTYPE = 3;
-  private static final int COLS = 4;
-  private static final int AMAX = 5;
+  private static final int COLS = 7;
+  private static final int AMAX = 8;
   private static final Field RESULT =
       ArrowUtils.toArrowField("nvfp4", Nvfp4Quantize.RETURN_TYPE, true, null, false);
 
@@ -39,7 +39,7 @@ final class QuantizeEvaluator implements ArrowEvaluator {
   public ColumnVector evaluate(int rows, ColumnVector[] arguments) {
     StructVector result = (StructVector) RESULT.createVector(allocator);
     try (NativeScratch scratch = new NativeScratch(allocator)) {
-      fill(result, units(rows, new ArgumentReader(arguments, DTYPE, scratch)));
+      fill(result, units(rows, new ArgumentReader(arguments, scratch)));
       return new ArrowColumnVector(result);
     } catch (RuntimeException | Error e) {
       result.close();
@@ -81,6 +81,8 @@ final class QuantizeEvaluator implements ArrowEvaluator {
     Float4Vector amax = result.getChild("amax", Float4Vector.class);
     ListVector sumSquares = result.getChild("sum_squares", ListVector.class);
     ListVector squaredErrors = result.getChild("squared_error", ListVector.class);
+    Float4Vector globalScale = result.getChild("global_scale", Float4Vector.class);
+    ListVector requantized = result.getChild("requantized", ListVector.class);
     for (int row = 0; row < units.length; row++) {
       WeightUnit unit = units[row];
       if (unit == null) {
@@ -94,6 +96,8 @@ final class QuantizeEvaluator implements ArrowEvaluator {
       amax.setSafe(row, encoded.amax());
       set(sumSquares, row, encoded.sumSquares());
       set(squaredErrors, row, encoded.squaredErrors());
+      globalScale.setSafe(row, encoded.globalScale());
+      set(requantized, row, encoded.requantized());
       result.setIndexDefined(row);
     }
 
@@ -104,6 +108,16 @@ final class QuantizeEvaluator implements ArrowEvaluator {
 
   private static void set(ListVector lists, int row, double[] values) {
     Float8Vector elements = (Float8Vector) lists.getDataVector();
+    int start = lists.startNewValue(row);
+    for (int i = 0; i < values.length; i++) {
+      elements.setSafe(start + i, values[i]);
+    }
+
+    lists.endValue(row, values.length);
+  }
+
+  private static void set(ListVector lists, int row, long[] values) {
+    BigIntVector elements = (BigIntVector) lists.getDataVector();
     int start = lists.startNewValue(row);
     for (int i = 0; i < values.length; i++) {
       elements.setSafe(start + i, values[i]);

@@ -1,5 +1,7 @@
 package org.sparkfp4.functions;
 
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.catalyst.FunctionIdentifier;
@@ -55,16 +57,23 @@ public final class SqlFunctions {
     List<Expression> given = checked("nvfp4_quantize", arguments, 3);
     Nvfp4Quantize function = new Nvfp4Quantize(Nvfp4Recipe.MODELOPT, tier());
     return expression("nvfp4_quantize", ToScalaUDF.apply(function), Nvfp4Quantize.RETURN_TYPE,
-        List.of(given.get(0), absent(DataTypes.BinaryType), absent(DataTypes.BinaryType), given.get(1), given.get(2),
-            absent(DataTypes.FloatType)),
-        List.of(BINARY, BINARY, BINARY, STRING, LONG, FLOAT));
+        payloads(given.get(0), given.get(1), given.get(2), absent(DataTypes.FloatType)),
+        List.of(BINARY, BINARY, BINARY, BINARY, BINARY, BINARY, STRING, LONG, FLOAT));
   }
 
   private static Expression amax(Seq<Expression> arguments) {
     List<Expression> given = checked("nvfp4_amax", arguments, 2);
     return expression("nvfp4_amax", ToScalaUDF.apply(new Nvfp4Amax(tier())), Nvfp4Amax.RETURN_TYPE,
-        List.of(given.get(0), absent(DataTypes.BinaryType), absent(DataTypes.BinaryType), given.get(1)),
-        List.of(BINARY, BINARY, BINARY, STRING));
+        payloads(given.get(0), given.get(1), absent(DataTypes.LongType)),
+        List.of(BINARY, BINARY, BINARY, BINARY, BINARY, BINARY, STRING, LONG));
+  }
+
+  /** The arguments of one member that has no scales, then the function's own. */
+  private static List<Expression> payloads(Expression data, Expression... others) {
+    List<Expression> arguments = new ArrayList<>(List.of(data));
+    arguments.addAll(Collections.nCopies(5, absent(DataTypes.BinaryType)));
+    arguments.addAll(List.of(others));
+    return arguments;
   }
 
   /** The encoders are what makes Spark cast an INT literal to the BIGINT that the function takes. */
@@ -106,7 +115,7 @@ public final class SqlFunctions {
   private static ExpressionInfo quantizeInfo() {
     return info(Nvfp4Quantize.class, "nvfp4_quantize",
         "_FUNC_(payload, dtype, cols) - Returns the NVFP4 form of a weight tensor, with ModelOpt's arithmetic: "
-            + "struct<packed, scales, amax, sum_squares, squared_error>.",
+            + "struct<packed, scales, amax, sum_squares, squared_error, global_scale, requantized>.",
         """
             * payload - BINARY: the tensor's elements, row-major [rows, cols], little-endian
             * dtype - STRING: BF16, F16 or F32
@@ -115,7 +124,7 @@ public final class SqlFunctions {
         "> SELECT name, _FUNC_(payload, dtype, cols) AS q FROM tensors;",
         """
             packed has two E2M1 codes a byte, the first in the low half; scales has an E4M3 byte for every 16 elements
-            of a row. The global scale is amax / 2688. A null payload gives null; a NaN or infinite weight is an error.
+            of a row. global_scale is amax / 2688. A null payload gives null; a NaN or infinite weight is an error.
             """);
   }
 

@@ -2,13 +2,17 @@ package org.sparkfp4.functions;
 
 import java.util.Arrays;
 import org.sparkfp4.formats.ErrorSums;
+import org.sparkfp4.formats.Mxfp4;
+import org.sparkfp4.formats.NonFiniteException;
 import org.sparkfp4.formats.Nvfp4;
 import org.sparkfp4.formats.Nvfp4Recipe;
+import org.sparkfp4.formats.SourceScheme;
 import org.sparkfp4.kernels.Nvfp4Kernel;
 
 /** The members of one row, [rows, cols] each, that share one global scale. */
 final class WeightUnit {
   private final Segments segments;
+  private final SourceScheme scheme;
   private final long[] rows;
   private final long cols;
   private final Float knownAmax;
@@ -18,11 +22,8 @@ final class WeightUnit {
    * @throws IllegalArgumentException if cols, a member's length or the amax cannot be
    */
   WeightUnit(Segments segments, Long cols, Float knownAmax) {
-    if (cols == null) {
-      throw new IllegalArgumentException("Invalid cols: null, must be a positive multiple of " + Nvfp4.BLOCK);
-    }
-
     this.segments = segments;
+    this.scheme = segments.scheme();
     this.rows = segments.rows(cols);
     this.cols = cols;
     this.knownAmax = knownAmax;
@@ -42,23 +43,76 @@ final class WeightUnit {
   }
 
   /**
+   * The largest |w|; of an MXFP4 unit the amax that stands for its largest exponent.
+   *
+   * @throws NonFiniteException if a weight is not finite; its segment is the member
+   */
+  float amax(Nvfp4Kernel kernel) {
+    if (scheme.isMxfp4()) {
+      return Mxfp4.amax(kernel.largestExponent(segments.scales(), segments.scaleCounts()));
+    }
+
+    return scheme.isStored()
+        ? kernel.amax(scheme.stored(), segments.addresses(), segments.scales(), rows, cols)
+        : kernel.amax(scheme.plain(), segments.addresses(), segments.elements());
+  }
+
+  /**
    * Encodes all members with one global scale, each member's bytes after the last one's.
    *
    * @param packed address of {@link #packedBytes} bytes
    * @param scales address of {@link #scalesBytes} bytes
-   * @throws org.sparkfp4.formats.NonFiniteException if a weight is not finite; its segment is the member
+   * @throws NonFiniteException if a weight is not finite; its segment is the member
    */
   Encoded encode(Nvfp4Kernel kernel, Nvfp4Recipe recipe, long packed, long scales) {
-    float amax =
-        knownAmax != null ? knownAmax : kernel.amax(segments.type(), segments.addresses(), segments.elements());
+    float amax = knownAmax != null ? knownAmax : amax(kernel);
     ErrorSums[] sums = new ErrorSums[rows.length];
     Arrays.setAll(sums, member -> new ErrorSums());
-    kernel.encode(recipe, segments.type(), segments.addresses(), rows, cols, amax, packed, scales, sums);
-    return new Encoded(amax, sums);
+    if (scheme.isMxfp4()) {
+      return cast(kernel, recipe, amax, packed, scales, sums);
+    }
+
+    if (scheme.isStored()) {
+      kernel.encode(
+          recipe, scheme.stored(), segments.addresses(), segments.scales(), rows, cols, amax, packed, scales, sums);
+    } else {
+      kernel.encode(recipe, scheme.plain(), segments.addresses(), rows, cols, amax, packed, scales, sums);
+    }
+
+    return new Encoded(amax, recipe.globalScale(amax, scheme.elements()), new long[rows.length], sums);
   }
 
-  /** What is found beside the bytes. */
-  record Encoded(float amax, ErrorSums[] sums) {
+  /** Member by member, so that each has a count of its own. */
+  private Encoded cast(
+      Nvfp4Kernel kernel, Nvfp4Recipe recipe, float amax, long packed, long scales, ErrorSums[] sums) {
+    int kmax = Mxfp4.exponent(amax);
+    long[] requantized = new long[rows.length];
+    long before = 0;
+    for (int member = 0; member < rows.length; member++) {
+      try {
+        requantized[member] = kernel.castMxfp4(
+            recipe, one(segments.addresses(), member), one(segments.scales(), member), one(rows, member), cols, kmax,
+            packed + before * (cols / 2), scales + before * (cols / Nvfp4.BLOCK), new ErrorSums[] {sums[member]});
+      } catch (NonFiniteException e) {
+        throw new NonFiniteException(member, e.index(), e.value());
+      }
+
+      before += rows[member];
+    }
+
+    return new Encoded(amax, Mxfp4.globalScale(recipe, kmax), requantized, sums);
+  }
+
+  private static long[] one(long[] all, int member) {
+    return new long[] {all[member]};
+  }
+
+  /**
+   * What is found beside the bytes.
+   *
+   * @param requantized blocks of 16 of every member that an exact cast had no scale for
+   */
+  record Encoded(float amax, float globalScale, long[] requantized, ErrorSums[] sums) {
     /** The sum of w^2 of every member. */
     double[] sumSquares() {
       return Arrays.stream(sums).mapToDouble(ErrorSums::squares).toArray();

@@ -35,7 +35,7 @@ final class Queries {
   /** (unit, slab, q). */
   static Dataset<Row> quantized(SparkSession spark, Dataset<Row> units) {
     registerQuantize(spark);
-    return units.selectExpr("unit", "slab", "q(data0, data1, data2, dtype, cols, amax) AS q");
+    return units.selectExpr("unit", "slab", "q(data0, data1, data2, null, null, null, dtype, cols, amax) AS q");
   }
 
   static void write(Dataset<Row> quantized, String run) {

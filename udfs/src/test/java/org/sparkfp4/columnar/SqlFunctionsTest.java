@@ -32,7 +32,7 @@ class SqlFunctionsTest {
     assertThat(query.queryExecution().executedPlan().toString()).contains("ArrowProject");
     assertThat(query.schema().apply("q").dataType().sql())
         .isEqualTo("STRUCT<packed: BINARY, scales: BINARY, amax: FLOAT, sum_squares: ARRAY<DOUBLE>, "
-            + "squared_error: ARRAY<DOUBLE>>");
+            + "squared_error: ARRAY<DOUBLE>, global_scale: FLOAT, requantized: ARRAY<BIGINT>>");
     List<Row> rows = query.collectAsList();
     assertThat(rows).hasSize(Queries.UNITS);
     for (Row row : rows) {
@@ -87,7 +87,7 @@ class SqlFunctionsTest {
         .contains("nvfp4_quantize(payload, dtype, cols)")
         .contains("cols - BIGINT: elements a row, a multiple of 16")
         .contains("SELECT name, nvfp4_quantize(payload, dtype, cols) AS q FROM tensors;")
-        .contains("The global scale is amax / 2688");
+        .contains("global_scale is amax / 2688");
     assertThat(describe("nvfp4_amax")).contains("nvfp4_amax(payload, dtype)").contains("largest absolute value");
   }
 

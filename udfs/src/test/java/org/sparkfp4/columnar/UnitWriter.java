@@ -24,13 +24,13 @@ final class UnitWriter implements DataWriter<InternalRow> {
   @Override
   public void write(InternalRow row) {
     long address = 0;
-    QuantizedRow value = row.isNullAt(STRUCT) ? null : QuantizedRow.of(row.getStruct(STRUCT, 5));
+    QuantizedRow value = row.isNullAt(STRUCT) ? null : QuantizedRow.of(row.getStruct(STRUCT, 7));
     if (row instanceof ArrowRow arrow && value != null) {
       ColumnVector struct = arrow.batchColumn(STRUCT);
       ArrowBuf packed = ArrowRow.bytes(struct.getChild(0), arrow.rowId());
       address = packed.memoryAddress();
       value = new QuantizedRow(bytes(packed), bytes(ArrowRow.bytes(struct.getChild(1), arrow.rowId())), value.amax(),
-          value.sumSquares(), value.squaredErrors());
+          value.sumSquares(), value.squaredErrors(), value.globalScale(), value.requantized());
       if (leak) {
         packed.getReferenceManager().retain();
         leak = false;

@@ -27,7 +27,7 @@ class Nvfp4AmaxTest {
         List.of(WeightRow.random(1), WeightRow.random(2).withoutData(), WeightRow.random(3), WeightRow.random(5));
     try (BufferAllocator allocator = new RootAllocator(); ArrowEvaluator evaluator = function.open(allocator)) {
       ColumnVector[] arguments = WeightVectors.arguments(rows, allocator);
-      try (ColumnVector result = evaluator.evaluate(rows.size(), Arrays.copyOf(arguments, 4))) {
+      try (ColumnVector result = evaluator.evaluate(rows.size(), Arrays.copyOf(arguments, 8))) {
         assertThat(result.dataType()).isEqualTo(Nvfp4Amax.RETURN_TYPE);
         assertThat(result.isNullAt(1)).isTrue();
         for (int row : new int[] {0, 2, 3}) {
@@ -43,8 +43,8 @@ class Nvfp4AmaxTest {
 
   @Test
   void noDataGivesNothingAndNoElementsGiveZero() {
-    assertThat(function.call(null, null, null, "BF16")).isNull();
-    assertThat(function.call(new byte[0], null, null, "BF16")).isZero();
+    assertThat(function.call(null, null, null, null, null, null, "BF16", null)).isNull();
+    assertThat(function.call(new byte[0], null, null, null, null, null, "BF16", null)).isZero();
   }
 
   @Test
@@ -54,12 +54,12 @@ class Nvfp4AmaxTest {
 
   @Test
   void whatCannotBeIsNamed() {
-    assertThatThrownBy(() -> function.call(new byte[7], null, null, "F32"))
+    assertThatThrownBy(() -> function.call(new byte[7], null, null, null, null, null, "F32", null))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining("Invalid data0: 7 bytes are no whole number of F32 elements");
   }
 
   private Float call(WeightRow row) {
-    return function.call(row.members()[0], row.members()[1], row.members()[2], row.dtype());
+    return function.call(row.members()[0], row.members()[1], row.members()[2], null, null, null, row.dtype(), null);
   }
 }

@@ -76,7 +76,7 @@ class QuantizeEvaluatorTest {
     ConstantColumnVector cols = new ConstantColumnVector(1, DataTypes.LongType);
     cols.setLong(row.cols());
     assertGivesReference(List.of(row), new ColumnVector[] {
-        payload, absent(), absent(), dtype, cols, absent()});
+        payload, absent(), absent(), absent(), absent(), absent(), dtype, cols, absent()});
   }
 
   @Test

@@ -3,6 +3,7 @@ package org.sparkfp4.functions;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Random;
 import org.sparkfp4.formats.BFloat16;
@@ -93,7 +94,9 @@ public record WeightRow(byte[][] members, String dtype, Long cols, Float amax) {
       }
     }
 
-    return new QuantizedRow(written(packed), written(scales), used, squares, errors);
+    List<Long> requantized = Collections.nCopies(squares.size(), 0L);
+    return new QuantizedRow(
+        written(packed), written(scales), used, squares, errors, recipe.globalScale(used, type()), requantized);
   }
 
   private ErrorSums encode(Nvfp4Recipe recipe, byte[] member, float used, ByteBuffer packed, ByteBuffer scales) {

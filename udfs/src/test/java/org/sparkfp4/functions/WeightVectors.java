@@ -22,11 +22,12 @@ public final class WeightVectors {
 
   private WeightVectors() {}
 
-  /** The six arguments of nvfp4_quantize. */
+  /** The nine arguments of nvfp4_quantize. */
   public static ColumnVector[] arguments(List<WeightRow> rows, BufferAllocator allocator) {
     FieldVector[] vectors = {
-        payload(rows, 0, allocator), payload(rows, 1, allocator), payload(rows, 2, allocator), dtypes(rows, allocator),
-        cols(rows, allocator), amaxes(rows, allocator)};
+        payload(rows, 0, allocator), payload(rows, 1, allocator), payload(rows, 2, allocator), absent(rows, allocator),
+        absent(rows, allocator), absent(rows, allocator), dtypes(rows, allocator), cols(rows, allocator),
+        amaxes(rows, allocator)};
     ColumnVector[] columns = new ColumnVector[vectors.length];
     for (int i = 0; i < columns.length; i++) {
       columns[i] = new ArrowColumnVector(vectors[i]);
@@ -69,6 +70,13 @@ public final class WeightVectors {
       vector.loadFieldBuffers(new ArrowFieldNode(rows.size(), nulls), List.of(validity, offsets, data));
       return vector;
     }
+  }
+
+  private static VarBinaryVector absent(List<WeightRow> rows, BufferAllocator allocator) {
+    VarBinaryVector vector = new VarBinaryVector("scale", allocator);
+    vector.allocateNew(0, Math.max(1, rows.size()));
+    vector.setValueCount(rows.size());
+    return vector;
   }
 
   public static VarCharVector dtypes(List<WeightRow> rows, BufferAllocator allocator) {

@@ -1,0 +1,66 @@
+package org.sparkfp4.sink;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FSDataInputStream;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.sparkfp4.checkpoint.LocatedTensor;
+import org.sparkfp4.plan.SourceFile;
+import org.sparkfp4.safetensors.RawFileSystem;
+import org.sparkfp4.safetensors.UnchangedFile;
+
+/** Reads tensors of the source. Keeps two files open, since a weight and its scales may lie in two. */
+final class SourceFiles implements Closeable {
+  private static final int OPEN_FILES = 2;
+
+  private final Path input;
+  private final Map<String, SourceFile> sources;
+  private final Configuration conf;
+  private final Map<String, FSDataInputStream> open = new LinkedHashMap<>();
+
+  SourceFiles(WriteTarget target, Configuration conf) {
+    this.input = new Path(target.input());
+    this.sources = target.sources().stream().collect(Collectors.toMap(SourceFile::name, Function.identity()));
+    this.conf = conf;
+  }
+
+  /** Reads {@code length} bytes of a tensor, from its byte {@code from} on, to the start of {@code into}. */
+  void read(LocatedTensor tensor, long from, byte[] into, int length) throws IOException {
+    open(tensor.file()).readFully(tensor.offset() + from, into, 0, length);
+  }
+
+  private FSDataInputStream open(String file) throws IOException {
+    FSDataInputStream known = open.get(file);
+    if (known != null) {
+      return known;
+    }
+
+    if (open.size() == OPEN_FILES) {
+      String oldest = open.keySet().iterator().next();
+      open.remove(oldest).close();
+    }
+
+    Path path = new Path(input, file);
+    FileSystem fs = RawFileSystem.of(path, conf);
+    SourceFile planned = sources.get(file);
+    UnchangedFile.require(fs, path, planned.length(), planned.modified());
+    FSDataInputStream stream = fs.open(path);
+    open.put(file, stream);
+    return stream;
+  }
+
+  @Override
+  public void close() throws IOException {
+    for (FSDataInputStream stream : open.values()) {
+      stream.close();
+    }
+
+    open.clear();
+  }
+}
