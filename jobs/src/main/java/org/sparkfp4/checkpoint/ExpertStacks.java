@@ -20,19 +20,18 @@ final class ExpertStacks {
   private final ModelFamily family;
   private final ModelConfig config;
   private final boolean batch;
-  private final int layers;
+  private final long layers;
   private final Set<String> biases = new HashSet<>();
   private final Map<String, LocatedTensor> origins = new HashMap<>();
 
   /**
    * @param batch whether the output keeps the experts stacked where runtimes want them so
-   * @param layers layers of the model; tensors of others stay as they are
    */
-  ExpertStacks(ModelFamily family, ModelConfig config, boolean batch, int layers) {
+  ExpertStacks(ModelFamily family, ModelConfig config, boolean batch) {
     this.family = family;
     this.config = config;
     this.batch = batch;
-    this.layers = layers;
+    this.layers = config.require("num_hidden_layers");
   }
 
   /**

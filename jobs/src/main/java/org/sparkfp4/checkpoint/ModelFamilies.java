@@ -16,6 +16,7 @@ import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.TreeSet;
 import java.util.function.Function;
 import org.apache.hadoop.conf.Configuration;
@@ -116,20 +117,20 @@ public final class ModelFamilies {
    * @throws IllegalArgumentException if no family is that of the config; the message lists the known model types
    */
   public ModelFamily of(ModelConfig config) {
-    ModelFamily family = find(config.modelTypes(), ModelFamily::modelTypes);
-    if (family == null) {
-      family = find(config.architectures(), ModelFamily::architectures);
-    }
-
-    if (family == null) {
+    return find(config).orElseThrow(() -> {
       TreeSet<String> known = new TreeSet<>();
       families.forEach(each -> known.addAll(each.modelTypes()));
-      throw new IllegalArgumentException("Cannot tell the model family: config.json has model_type "
+      return new IllegalArgumentException("Cannot tell the model family: config.json has model_type "
           + config.modelTypes() + " and architectures " + config.architectures() + "; known model types are "
           + String.join(", ", known) + "; describe another with --family FILE");
-    }
+    });
+  }
 
-    return family;
+  /** The same, nothing if no family is that of the config. */
+  public Optional<ModelFamily> find(ModelConfig config) {
+    ModelFamily family = find(config.modelTypes(), ModelFamily::modelTypes);
+    return Optional.ofNullable(
+        family == null ? find(config.architectures(), ModelFamily::architectures) : family);
   }
 
   private ModelFamily find(List<String> wanted, Function<ModelFamily, List<String>> offered) {

@@ -1,7 +1,6 @@
 package org.sparkfp4.checkpoint;
 
 import java.util.List;
-import java.util.Map;
 
 /**
  * The tensors of a checkpoint by their roles.
@@ -11,15 +10,9 @@ import java.util.Map;
  * @param others every tensor that is no weight of a block, in the order of the checkpoint
  * @param heads output heads that the family knows, whether or not the checkpoint has a tensor for them: tied ones have
  *     none, yet runtimes build the layer
- * @param origins the tensor of the checkpoint that a weight of a block is a slice of, by the weight's name; weights that
- *     are tensors of their own are not there
  */
 public record ModelTensors(
-    SourceTensors source,
-    List<BlockTensors> blocks,
-    List<RoledTensor> others,
-    List<String> heads,
-    Map<String, LocatedTensor> origins) {
+    SourceTensors source, List<BlockTensors> blocks, List<RoledTensor> others, List<String> heads) {
   public ModelTensors {
     blocks = List.copyOf(blocks);
     others = List.copyOf(others);

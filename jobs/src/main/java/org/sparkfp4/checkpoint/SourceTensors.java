@@ -15,10 +15,15 @@ public final class SourceTensors {
   private final List<LocatedTensor> tensors = new ArrayList<>();
   private final List<LocatedTensor> dropped;
   private final Map<String, StoredWeight> stored;
+  private final Map<String, LocatedTensor> origins;
 
   private SourceTensors(
-      List<LocatedTensor> all, Map<String, StoredWeight> stored, Map<String, LocatedTensor> parts) {
+      List<LocatedTensor> all,
+      Map<String, StoredWeight> stored,
+      Map<String, LocatedTensor> parts,
+      Map<String, LocatedTensor> origins) {
     this.stored = stored;
+    this.origins = origins;
     for (LocatedTensor tensor : all) {
       StoredWeight weight = stored.get(tensor.name());
       if (weight != null) {
@@ -39,8 +44,31 @@ public final class SourceTensors {
    *     or a scale no weight, if a scale's shape or type does not fit, or if a format is not one that is read
    */
   public static SourceTensors of(List<LocatedTensor> tensors, ModelConfig config) {
+    return join(tensors, config, Map.of());
+  }
+
+  /**
+   * The same, and the experts' matrices in place of tensors that stack them.
+   *
+   * @param batch whether stacks stay so, {@code [experts, rows, K]}, in families whose runtimes want that
+   * @throws IllegalArgumentException likewise, and if config.json does not tell the order of a stack's dimensions, or
+   *     contradicts it
+   */
+  public static SourceTensors of(
+      List<LocatedTensor> tensors, ModelConfig config, ModelFamily family, boolean batch) {
+    ExpertStacks stacks = new ExpertStacks(family, config, batch);
+    return join(stacks.unstack(tensors), config, stacks.origins());
+  }
+
+  private static SourceTensors join(
+      List<LocatedTensor> tensors, ModelConfig config, Map<String, LocatedTensor> origins) {
     StoredWeightFinder finder = new StoredWeightFinder(tensors, SourceQuantization.of(config));
-    return new SourceTensors(tensors, finder.weights(), finder.parts());
+    return new SourceTensors(tensors, finder.weights(), finder.parts(), origins);
+  }
+
+  /** The tensor of the checkpoint that a tensor is a slice of; the tensor itself if it is none of another. */
+  public LocatedTensor origin(LocatedTensor tensor) {
+    return origins.getOrDefault(tensor.name(), tensor);
   }
 
   /** The tensors without scales, in the order of the checkpoint. */

@@ -44,8 +44,7 @@ public final class TensorClassifier {
    *     missing, or a shape is not what the config says
    */
   public ModelTensors classify(List<LocatedTensor> tensors) {
-    ExpertStacks stacks = new ExpertStacks(family, config, batch, layers);
-    SourceTensors source = SourceTensors.of(stacks.unstack(tensors), config);
+    SourceTensors source = SourceTensors.of(tensors, config, family, batch);
     Map<String, Draft> drafts = new LinkedHashMap<>();
     List<RoledTensor> others = new ArrayList<>();
     for (LocatedTensor tensor : source.tensors()) {
@@ -58,7 +57,7 @@ public final class TensorClassifier {
     drafts.values().forEach(this::checkComplete);
     checkLayers(drafts.values(), source.tensors());
     List<BlockTensors> blocks = drafts.values().stream().map(Draft::finish).toList();
-    return new ModelTensors(source, blocks, others, headsOf(source.tensors()), stacks.origins());
+    return new ModelTensors(source, blocks, others, headsOf(source.tensors()));
   }
 
   /** Whether a tensor is of a layer behind the model's last one. */

@@ -24,7 +24,8 @@ final class FamilyOption {
     return families(configuration).of(new ModelConfig(config));
   }
 
-  private ModelFamilies families(Configuration configuration) throws IOException {
+  /** The families of the user's file, or those that come with the product. */
+  ModelFamilies families(Configuration configuration) throws IOException {
     if (file == null) {
       return ModelFamilies.builtIn();
     }

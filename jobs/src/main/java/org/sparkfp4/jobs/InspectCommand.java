@@ -12,6 +12,10 @@ import java.util.List;
 import java.util.concurrent.Callable;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.LocatedTensor;
+import org.sparkfp4.checkpoint.ModelConfig;
+import org.sparkfp4.checkpoint.ModelFamilies;
+import org.sparkfp4.layouts.Layouts;
+import org.sparkfp4.plan.PlanOptions;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -19,10 +23,10 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
-/** {@code inspect}: what headers, index and config of a checkpoint say. No tensor's bytes are read. */
+/** {@code inspect}: what a checkpoint is and what would become of it, by headers alone. No tensor's bytes are read. */
 @Command(
     name = "inspect",
-    description = "Tells what is in a checkpoint, from its headers alone: tensors, element types, sizes, quantization.",
+    description = "Tells what is in a checkpoint and what quantize would do with it, from its headers alone.",
     mixinStandardHelpOptions = true)
 final class InspectCommand implements Callable<Integer> {
   private static final ObjectMapper JSON = new ObjectMapper().enable(SerializationFeature.INDENT_OUTPUT);
@@ -36,6 +40,20 @@ final class InspectCommand implements Callable<Integer> {
   @Option(names = "--json", description = "Print all of it as one JSON object, every tensor included.")
   private boolean json;
 
+  @Option(names = "--layout", defaultValue = "modelopt", paramLabel = "NAME",
+      description = "Layout to plan for: modelopt (default) or compressed-tensors.")
+  private String layout;
+
+  @Option(names = "--targets", defaultValue = "experts", paramLabel = "WHICH",
+      description = "Layers to plan for: experts (default), mlp or linears.")
+  private String targets;
+
+  @Mixin
+  private SelectionOptions selection;
+
+  @Mixin
+  private FamilyOption familyOption;
+
   @Mixin
   private Verbosity verbosity;
 
@@ -46,19 +64,28 @@ final class InspectCommand implements Callable<Integer> {
   public Integer call() throws IOException {
     Checkpoint checkpoint = Checkpoint.open(SparkConfiguration.hadoop(), folder);
     CheckpointSummary summary = CheckpointSummary.of(checkpoint);
+    PlanPreview preview = preview(checkpoint);
     PrintWriter out = spec.commandLine().getOut();
     if (json) {
-      out.println(JSON.writeValueAsString(toJson(checkpoint, summary)));
+      out.println(JSON.writeValueAsString(toJson(checkpoint, summary, preview)));
     } else {
-      print(out, checkpoint, summary);
+      print(out, checkpoint, summary, preview);
     }
 
     out.flush();
     return 0;
   }
 
-  private static ObjectNode toJson(Checkpoint checkpoint, CheckpointSummary summary) {
+  private PlanPreview preview(Checkpoint checkpoint) throws IOException {
+    ModelFamilies families = familyOption.families(SparkConfiguration.hadoop());
+    PlanOptions options = new PlanOptions(layout, "rtn", targets, false, 0, selection.selection());
+    return PlanPreview.of(
+        checkpoint, each -> families.of(new ModelConfig(each.config())), Layouts.named(layout), options);
+  }
+
+  private static ObjectNode toJson(Checkpoint checkpoint, CheckpointSummary summary, PlanPreview preview) {
     ObjectNode all = JSON.valueToTree(summary);
+    all.set("plan", JSON.valueToTree(preview));
     ArrayNode list = all.putArray("tensors");
     for (LocatedTensor tensor : checkpoint.tensors()) {
       list.add(JSON.<ObjectNode>valueToTree(tensor));
@@ -67,9 +94,10 @@ final class InspectCommand implements Callable<Integer> {
     return all;
   }
 
-  private void print(PrintWriter out, Checkpoint checkpoint, CheckpointSummary summary) {
+  private void print(PrintWriter out, Checkpoint checkpoint, CheckpointSummary summary, PlanPreview preview) {
     out.printf("%s%n", summary.path());
     out.printf("model type    %s%n", summary.modelType() == null ? "unknown" : summary.modelType());
+    out.printf("family        %s%n", preview.family() == null ? "unknown" : preview.family());
     out.printf("quantization  %s%n", quantization(summary.quantization()));
     out.printf("tensors       %d, %s, in %d %s%n", summary.total().tensors(), ByteSize.format(summary.total().bytes()),
         summary.shards(), summary.shards() == 1 ? "shard" : "shards");
@@ -81,12 +109,27 @@ final class InspectCommand implements Callable<Integer> {
         dtypes.add(dtype, Long.toString(total.tensors()), ByteSize.format(total.bytes())));
     dtypes.print(out);
     out.println();
+    printPlan(out, preview);
 
     if (tensors) {
       listTensors(checkpoint).print(out);
     } else {
       listGroups(summary).print(out);
     }
+  }
+
+  private static void printPlan(PrintWriter out, PlanPreview preview) {
+    if (!preview.roles().isEmpty()) {
+      TextTable roles = new TextTable("role", "stored", "becomes", "because", "tensors", "bytes");
+      preview.roles().forEach(row -> roles.add(row.role(), String.join(", ", row.stored()), row.outcome(), row.reason(),
+          Long.toString(row.tensors()), ByteSize.format(row.bytes())));
+      roles.print(out);
+      out.printf("%nquantized     %.1f %% of the parameters, %s out%n",
+          100 * preview.quantizedShare(), ByteSize.format(preview.bytesOut()));
+    }
+
+    preview.problems().forEach(problem -> out.printf("problem       %s%n", problem));
+    out.println();
   }
 
   private static TextTable listTensors(Checkpoint checkpoint) {

@@ -2,6 +2,7 @@ package org.sparkfp4.jobs;
 
 import java.io.IOException;
 import java.util.concurrent.Callable;
+import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.sql.SparkSession;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.verify.Verification;
@@ -39,6 +40,9 @@ final class VerifyCommand implements Callable<Integer> {
   private boolean layers;
 
   @Mixin
+  private FamilyOption familyOption;
+
+  @Mixin
   private Verbosity verbosity;
 
   @Spec
@@ -51,8 +55,10 @@ final class VerifyCommand implements Callable<Integer> {
     }
 
     SparkSession spark = Session.start("sparkfp4 verify " + quantized);
-    Checkpoint opened = Checkpoint.open(spark.sessionState().newHadoopConf(), source);
-    VerificationResult result = new Verification(spark, opened, quantized, sample).run();
+    Configuration conf = spark.sessionState().newHadoopConf();
+    Checkpoint opened = Checkpoint.open(conf, source);
+    VerificationResult result =
+        new Verification(spark, opened, familyOption.families(conf), quantized, sample).run();
     if (layers) {
       result.layerLines().forEach(spec.commandLine().getOut()::println);
     }

@@ -18,6 +18,12 @@ import org.sparkfp4.plan.Unit;
  * or {@code mlp.experts}, which no tensor is named after.
  */
 final class Exclusions {
+  /** Names that runtimes build for layers that they fuse, and those of the layers. */
+  private static final Map<String, List<String>> FUSED = Map.of(
+      "qkv_proj", List.of("q_proj", "k_proj", "v_proj"),
+      "gate_up_proj", List.of("gate_proj", "up_proj"),
+      "fused_qkv_a_proj", List.of("q_a_proj", "kv_a_proj_with_mqa"));
+
   private final Node root = new Node("");
   private final List<Exclusion> found = new ArrayList<>();
 
@@ -63,6 +69,17 @@ final class Exclusions {
         found.add(new Exclusion(below, shared ? Exclusion.Extent.BELOW : Exclusion.Extent.PREFIX));
       }
     }
+
+    collectFused(node, path);
+  }
+
+  /** A runtime that undoes no fusion asks for the fused name: as where q, k and v are kept, but not the output. */
+  private void collectFused(Node node, String path) {
+    FUSED.forEach((name, parts) -> {
+      if (parts.stream().allMatch(part -> node.children.containsKey(part) && !node.children.get(part).quantized)) {
+        found.add(new Exclusion(path + "." + name, Exclusion.Extent.MODULE));
+      }
+    });
   }
 
   /** Whether names that begin as the child's may be of quantized modules; indices of layers always may. */

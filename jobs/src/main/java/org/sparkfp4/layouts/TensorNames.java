@@ -11,7 +11,8 @@ import org.sparkfp4.safetensors.DType;
 import org.sparkfp4.safetensors.TensorInfo;
 
 /**
- * What a layout calls the tensors of a layer, each name behind the module's.
+ * What a layout calls the tensors of a layer, each name behind the module's. Of experts that stay stacked, the codes
+ * have the stack's own name, and the others theirs behind an underscore.
  *
  * @param packed the codes, U8 {@code [rows, K/2]}
  * @param scales the block scales, F8_E4M3 {@code [rows, K/16]}
@@ -31,16 +32,30 @@ record TensorNames(String packed, String scales, String globalScale, String inpu
     }
 
     for (int m = 0; m < unit.members().size(); m++) {
-      long rows = unit.members().get(m).weight().rows();
-      place = add(tensors, unit, m, Part.PACKED, packed, DType.U8, List.of(rows, unit.cols() / 2), place);
-      place = add(
-          tensors, unit, m, Part.SCALES, scales, DType.F8_E4M3, List.of(rows, unit.cols() / Nvfp4.BLOCK), place);
+      place = add(tensors, unit, m, Part.PACKED, packed, DType.U8, shape(unit, m, 2), place);
+      place = add(tensors, unit, m, Part.SCALES, scales, DType.F8_E4M3, shape(unit, m, Nvfp4.BLOCK), place);
     }
 
     return List.copyOf(tensors);
   }
 
-  private static long add(
+  /** Of a stack, the rows are innermost. */
+  private static List<Long> shape(Unit unit, int m, int elements) {
+    Member member = unit.members().get(m);
+    List<Long> shape = member.weight().shape();
+    long cols = unit.cols() / elements;
+    return member.isStacked() ? List.of(shape.get(0), cols, shape.get(1)) : List.of(shape.get(0), cols);
+  }
+
+  private String nameOf(Member member, Part part, String name) {
+    if (member.isStacked()) {
+      return part == Part.PACKED ? member.module() : member.module() + "_" + name;
+    }
+
+    return member.module() + "." + name;
+  }
+
+  private long add(
       List<UnitTensor> tensors, Unit unit, int m, Part part, String name, DType dtype, List<Long> shape, long begin) {
     Member member = unit.members().get(m);
     long elements = 1;
@@ -49,7 +64,7 @@ record TensorNames(String packed, String scales, String globalScale, String inpu
     }
 
     long end = begin + dtype.bytes(elements);
-    tensors.add(new UnitTensor(m, part, new TensorInfo(member.module() + "." + name, dtype, shape, begin, end)));
+    tensors.add(new UnitTensor(m, part, new TensorInfo(nameOf(member, part, name), dtype, shape, begin, end)));
     return end;
   }
 }

@@ -51,6 +51,6 @@ final class KeptTensors {
   }
 
   private LocatedTensor whole(LocatedTensor weight) {
-    return tensors.origins().getOrDefault(weight.name(), weight);
+    return tensors.source().origin(weight);
   }
 }

@@ -71,7 +71,7 @@ public record Unit(int id, String name, String scheme, long cols, List<Member> m
   }
 
   private long rowsPerSlab(long slabLimit) {
-    long block = SourceScheme.parse(scheme).blockRows();
+    long block = Math.max(SourceScheme.parse(scheme).blockRows(), members.get(0).rowsTogether());
     long rows = Math.max(block, slabLimit / dataBytes(block) * block);
     // whole strips of 16 blocks, so that a member's error sums do not depend on where it was cut
     long step = block % STRIP == 0 ? block : block * STRIP;

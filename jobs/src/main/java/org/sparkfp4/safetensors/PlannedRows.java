@@ -80,12 +80,12 @@ final class PlannedRows implements RowPlanner {
       for (int m = 0; m < unit.members().size(); m++) {
         LocatedTensor weight = unit.members().get(m).weight();
         LocatedTensor scale = unit.members().get(m).scale();
-        data[m] = range(files, weight, 0, weight.length());
+        data[m] = rows(files, weight, 0, weight.rows(), weight.length());
         scales[m] = scale == null ? null : range(files, scale, 0, scale.length());
       }
     } else {
       Member member = unit.members().get(slab.member());
-      data[0] = range(files, member.weight(), unit.dataBytes(slab.rowOffset()), unit.dataBytes(slab.rows()));
+      data[0] = rows(files, member.weight(), slab.rowOffset(), slab.rows(), unit.dataBytes(slab.rows()));
       scales[0] = member.scale() == null
           ? null
           : range(files, member.scale(), unit.scaleOffset(slab.rowOffset()), unit.scaleBytes(slab.rows()));
@@ -96,15 +96,35 @@ final class PlannedRows implements RowPlanner {
         scales[1], scales[2]);
   }
 
+  /** Rows of a weight, of which {@code length} bytes; of a stack of matrices, all rows of some of them. */
+  private static ByteRange rows(PartitionFiles files, LocatedTensor weight, long first, long rows, long length)
+      throws IOException {
+    if (weight.strides().isEmpty()) {
+      return range(files, weight, weight.length() / weight.rows() * first, length);
+    }
+
+    List<Long> shape = new ArrayList<>(weight.shape());
+    long rowsOfOuter = weight.rows() / shape.get(0);
+    shape.set(0, rows / rowsOfOuter);
+    long elements = rows * weight.cols();
+    Gather gather = new Gather(shape, weight.strides(), Math.toIntExact(length / elements));
+    requireReadable(weight, Math.max(length, gather.span()));
+    long begin = first / rowsOfOuter * weight.strides().get(0);
+    return new ByteRange(files.number(weight), weight.offset() + begin, length, gather);
+  }
+
   /** Part of a tensor; {@code begin} counts from its first byte. */
   private static ByteRange range(PartitionFiles files, LocatedTensor tensor, long begin, long length)
       throws IOException {
+    requireReadable(tensor, length);
+    return new ByteRange(files.number(tensor), tensor.offset() + begin, length);
+  }
+
+  private static void requireReadable(LocatedTensor tensor, long length) throws IOException {
     if (length > ByteRange.MAX_LENGTH) {
       throw new IOException(
           "Cannot read tensor " + tensor.name() + " of " + tensor.file() + ": a slab of it has " + length
               + " bytes, and a payload holds at most " + ByteRange.MAX_LENGTH + "; plan with smaller slabs");
     }
-
-    return new ByteRange(files.number(tensor), tensor.offset() + begin, length);
   }
 }

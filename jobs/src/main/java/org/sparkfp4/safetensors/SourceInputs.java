@@ -2,6 +2,7 @@ package org.sparkfp4.safetensors;
 
 import java.io.Closeable;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.StandardOpenOption;
 import java.util.Iterator;
@@ -10,6 +11,7 @@ import java.util.List;
 import java.util.Map;
 import org.apache.arrow.memory.ArrowBuf;
 import org.apache.arrow.memory.BufferAllocator;
+import org.apache.arrow.memory.util.MemoryUtil;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
@@ -41,7 +43,16 @@ final class SourceInputs implements Closeable {
       closeOldest();
     }
 
-    return input.read(allocator, range.offset(), range.length());
+    ArrowBuf bytes = input.read(allocator, range.offset(), range.span());
+    if (range.gather() == null) {
+      return bytes;
+    }
+
+    try (ArrowBuf span = bytes) {
+      ByteBuffer buffer = pool.take(Math.toIntExact(range.length()));
+      range.gather().copy(span.memoryAddress(), MemoryUtil.getByteBufferAddress(buffer));
+      return allocator.wrapForeignAllocation(new PooledSlab(buffer, range.length(), pool));
+    }
   }
 
   private SourceInput open(SlabFile file) throws IOException {

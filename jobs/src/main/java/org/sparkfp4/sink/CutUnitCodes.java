@@ -1,20 +1,21 @@
 package org.sparkfp4.sink;
 
-import java.io.ByteArrayOutputStream;
 import java.io.IOException;
-import java.nio.ByteBuffer;
 import java.util.List;
+import org.sparkfp4.formats.Nvfp4;
+import org.sparkfp4.plan.Member;
 import org.sparkfp4.plan.Slab;
 import org.sparkfp4.plan.Unit;
 
 /**
  * A unit that comes as several slabs of rows: its codes are written as they arrive, its block scales, an eighth of
- * them, wait in memory until the member's codes are complete.
+ * them, wait until the member's codes are complete.
  */
 final class CutUnitCodes implements UnitWriter.SlabCodes {
+  private final Unit unit;
   private final List<Slab> slabs;
   private final SlabCursor cursor;
-  private final ByteArrayOutputStream scales = new ByteArrayOutputStream();
+  private final ByteSpool scales = new ByteSpool();
   private final double[] sumSquares;
   private final double[] squaredError;
   private final long[] requantized;
@@ -24,6 +25,7 @@ final class CutUnitCodes implements UnitWriter.SlabCodes {
   private int next;
 
   CutUnitCodes(Unit unit, List<Slab> slabs, SlabCursor cursor) {
+    this.unit = unit;
     this.slabs = slabs;
     this.cursor = cursor;
     this.sumSquares = new double[unit.members().size()];
@@ -51,11 +53,9 @@ final class CutUnitCodes implements UnitWriter.SlabCodes {
         current = cursor.take(slabs.get(next));
       }
 
-      out.write(current.packed());
-      ByteBuffer part = current.scales();
-      byte[] copy = new byte[part.remaining()];
-      part.get(part.position(), copy);
-      scales.writeBytes(copy);
+      Member of = unit.members().get(member);
+      UnitWriter.writeRows(of, current.packed(), unit.cols() / 2, out);
+      UnitWriter.writeRows(of, current.scales(), unit.cols() / Nvfp4.BLOCK, scales);
       sumSquares[member] += current.sumSquares()[0];
       squaredError[member] += current.squaredError()[0];
       requantized[member] += current.requantized()[0];
@@ -66,8 +66,7 @@ final class CutUnitCodes implements UnitWriter.SlabCodes {
 
   @Override
   public void writeScales(int member, ShardOutput out) throws IOException {
-    out.write(ByteBuffer.wrap(scales.toByteArray()));
-    scales.reset();
+    scales.drainTo(out);
   }
 
   @Override

@@ -58,6 +58,15 @@ final class UnitWriter {
     return errors;
   }
 
+  /** Writes codes or scales of whole rows of a member, {@code rowBytes} each, as its layout has them. */
+  static void writeRows(Member member, ByteBuffer bytes, long rowBytes, ShardOutput out) throws IOException {
+    if (member.isStacked()) {
+      new StackedBytes(member.rowsTogether(), rowBytes).write(bytes, out);
+    } else {
+      out.write(bytes);
+    }
+  }
+
   private static ByteBuffer scalar(float value) {
     return ByteBuffer.allocate(Float.BYTES).order(ByteOrder.LITTLE_ENDIAN).putFloat(0, value);
   }
@@ -105,12 +114,16 @@ final class UnitWriter {
 
     @Override
     public void writePacked(int member, ShardOutput out) throws IOException {
-      out.write(part(slab.packed(), member, unit.cols() / 2));
+      writePart(slab.packed(), member, unit.cols() / 2, out);
     }
 
     @Override
     public void writeScales(int member, ShardOutput out) throws IOException {
-      out.write(part(slab.scales(), member, unit.cols() / Nvfp4.BLOCK));
+      writePart(slab.scales(), member, unit.cols() / Nvfp4.BLOCK, out);
+    }
+
+    private void writePart(ByteBuffer all, int member, long bytesPerRow, ShardOutput out) throws IOException {
+      writeRows(unit.members().get(member), part(all, member, bytesPerRow), bytesPerRow, out);
     }
 
     private ByteBuffer part(ByteBuffer all, int member, long bytesPerRow) {

@@ -35,7 +35,7 @@ final class ConfigCheck {
     excluding.ifPresent(pattern -> differences.add("Layer " + layer.module() + " is quantized, but " + claim.file()
         + " excludes it by \"" + pattern.text() + "\""));
     if (claim.weightOnly() != (layer.inputScale() == null)) {
-      String name = layer.scheme().inputScale(layer.module());
+      String name = layer.scheme().inputScale(layer.module(), layer.isStacked());
       differences.add(claim.weightOnly()
           ? "Unexpected tensor " + name + ": by " + claim.file() + " activations stay in high precision"
           : "Missing tensor " + name + ": by " + claim.file() + " activations are quantized");

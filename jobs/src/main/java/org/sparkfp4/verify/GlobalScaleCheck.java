@@ -57,14 +57,14 @@ final class GlobalScaleCheck {
     }
 
     if (check.globalScale() != other.globalScale()) {
-      differences.add("Tensors " + layer.globalScale().name() + " and " + layer.scheme().globalScale(other.module())
+      differences.add("Tensors " + layer.globalScale().name() + " and " + layer.scheme().globalScale(other.module(), layer.isStacked())
           + " are " + check.globalScale() + " and " + other.globalScale()
           + ", though runtimes fuse the layers under one scale");
     }
 
     if (Float.compare(check.inputScale(), other.inputScale()) != 0) {
-      differences.add("Tensors " + layer.scheme().inputScale(check.module()) + " and "
-          + layer.scheme().inputScale(other.module()) + " are " + check.inputScale() + " and " + other.inputScale()
+      differences.add("Tensors " + layer.scheme().inputScale(check.module(), layer.isStacked()) + " and "
+          + layer.scheme().inputScale(other.module(), layer.isStacked()) + " are " + check.inputScale() + " and " + other.inputScale()
           + ", though runtimes fuse the layers under one scale");
     }
   }

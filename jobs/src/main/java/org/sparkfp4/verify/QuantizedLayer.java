@@ -31,4 +31,9 @@ record QuantizedLayer(
   QuantizedLayer {
     sharers = List.copyOf(sharers);
   }
+
+  /** Whether it is the matrices of all experts of a layer. */
+  boolean isStacked() {
+    return source.weight().shape().size() == 3;
+  }
 }

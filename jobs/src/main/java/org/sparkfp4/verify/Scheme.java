@@ -14,6 +14,9 @@ enum Scheme {
   COMPRESSED_TENSORS(
       Nvfp4Recipe.COMPRESSED_TENSORS, "weight_packed", "weight_scale", "weight_global_scale", "input_global_scale");
 
+  /** What stands before the part's name where the experts of a layer are one tensor, which has the module's own name. */
+  private static final String STACKED = "_";
+
   private final Nvfp4Recipe recipe;
   private final String packed;
   private final String scales;
@@ -35,7 +38,9 @@ enum Scheme {
   }
 
   private boolean isIn(Checkpoint quantized) {
-    return quantized.tensors().stream().map(LocatedTensor::name).anyMatch(name -> name.endsWith("." + globalScale));
+    return quantized.tensors().stream()
+        .map(LocatedTensor::name)
+        .anyMatch(name -> name.endsWith("." + globalScale) || name.endsWith(STACKED + globalScale));
   }
 
   Nvfp4Recipe recipe() {
@@ -43,29 +48,35 @@ enum Scheme {
   }
 
   /** Name of a module's E2M1 codes. */
-  String packed(String module) {
-    return module + "." + packed;
+  String packed(String module, boolean stacked) {
+    return stacked ? module : module + "." + packed;
   }
 
   /** Name of a module's block scales. */
-  String scales(String module) {
-    return module + "." + scales;
+  String scales(String module, boolean stacked) {
+    return module + (stacked ? STACKED : ".") + scales;
   }
 
   /** Name of a module's global scale. */
-  String globalScale(String module) {
-    return module + "." + globalScale;
+  String globalScale(String module, boolean stacked) {
+    return module + (stacked ? STACKED : ".") + globalScale;
   }
 
   /** Name of the global scale of a module's activations. */
-  String inputScale(String module) {
-    return module + "." + inputScale;
+  String inputScale(String module, boolean stacked) {
+    return module + (stacked ? STACKED : ".") + inputScale;
   }
 
   /** The module that a tensor makes a quantized one, or null: a name alone tells, save for a weight under its own. */
   String moduleOf(String tensor) {
     int dot = tensor.lastIndexOf('.');
     String last = tensor.substring(dot + 1);
+    for (String part : List.of(scales, globalScale, inputScale)) {
+      if (last.endsWith(STACKED + part)) {
+        return tensor.substring(0, tensor.length() - part.length() - 1);
+      }
+    }
+
     boolean telling = last.equals(scales) || last.equals(globalScale) || last.equals(inputScale)
         || (last.equals(packed) && !last.equals("weight"));
     return dot > 0 && telling ? tensor.substring(0, dot) : null;

@@ -3,6 +3,7 @@ package org.sparkfp4.verify;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -45,7 +46,7 @@ final class TensorMatch {
     this.scheme = scheme;
     this.differences = differences;
     for (LocatedTensor tensor : source.tensors()) {
-      unquantized.add(outputName(tensor));
+      unquantized.add(outputName(source.origin(tensor)));
       if (SourceTensors.isWeight(tensor.name())) {
         weights.put(SourceTensors.module(tensor.name()), tensor);
       }
@@ -54,7 +55,7 @@ final class TensorMatch {
     Set<String> modules = modules();
     Set<String> sample = Sample.of(modules, fraction);
     modules.forEach(module -> matchLayer(module, modules, sample.contains(module)));
-    source.tensors().stream().filter(tensor -> !used.contains(tensor.name())).forEach(this::matchCopy);
+    matchCopies();
     quantized.tensors().stream()
         .filter(tensor -> !parts.contains(tensor.name()) && !unquantized.contains(tensor.name()))
         .forEach(tensor -> differences.add("Unexpected tensor " + describe(tensor)
@@ -99,28 +100,44 @@ final class TensorMatch {
 
   private void matchLayer(String module, Set<String> modules, boolean sampled) {
     LocatedTensor weight = weights.get(module);
-    LocatedTensor packed = part(scheme.packed(module));
-    LocatedTensor scales = part(scheme.scales(module));
-    LocatedTensor globalScale = part(scheme.globalScale(module));
-    LocatedTensor inputScale = part(scheme.inputScale(module));
+    boolean stacked = weight != null && weight.shape().size() == 3;
+    LocatedTensor packed = part(scheme.packed(module, stacked));
+    LocatedTensor scales = part(scheme.scales(module, stacked));
+    LocatedTensor globalScale = part(scheme.globalScale(module, stacked));
+    LocatedTensor inputScale = part(scheme.inputScale(module, stacked));
     if (weight == null) {
       differences.add("Unexpected layer " + module + ": the source has no " + module + ".weight");
       return;
     }
 
     used.add(weight.name());
+    used.add(source.origin(weight).name());
     SourceWeight stored = SourceWeight.of(source, weight);
     boolean right = isQuantizable(stored);
-    right &= hasForm(scheme.packed(module), packed, DType.U8, weight, 2);
-    right &= hasForm(scheme.scales(module), scales, DType.F8_E4M3, weight, Nvfp4.BLOCK);
-    right &= isScalar(scheme.globalScale(module), globalScale);
-    right &= inputScale == null || isScalar(scheme.inputScale(module), inputScale);
+    right &= hasForm(scheme.packed(module, stacked), packed, DType.U8, weight, 2);
+    right &= hasForm(scheme.scales(module, stacked), scales, DType.F8_E4M3, weight, Nvfp4.BLOCK);
+    right &= isScalar(scheme.globalScale(module, stacked), globalScale);
+    right &= inputScale == null || isScalar(scheme.inputScale(module, stacked), inputScale);
     if (right) {
       layers.put(
           module,
           new QuantizedLayer(
-              module, scheme, stored, packed, scales, globalScale, inputScale, sharers(module, modules), sampled));
+              module, scheme, stored, byRows(packed, weight), byRows(scales, weight), globalScale, inputScale,
+              sharers(module, modules), sampled));
     }
+  }
+
+  /** Codes or scales with the rows of a weight: in a stack the rows are innermost. */
+  private static LocatedTensor byRows(LocatedTensor tensor, LocatedTensor weight) {
+    if (weight.shape().size() != 3) {
+      return tensor;
+    }
+
+    long rows = tensor.shape().get(2);
+    long cols = tensor.shape().get(1);
+    return new LocatedTensor(
+        tensor.name(), tensor.dtype(), List.of(tensor.shape().get(0), rows, cols), tensor.file(), tensor.offset(),
+        tensor.length(), List.of(rows * cols, 1L, rows));
   }
 
   private LocatedTensor part(String name) {
@@ -146,10 +163,13 @@ final class TensorMatch {
 
   private boolean isQuantizable(SourceWeight stored) {
     LocatedTensor weight = stored.weight();
-    boolean fits = (stored.scale() != null || WEIGHTS.contains(weight.dtype())) && weight.shape().size() == 2 && weight.cols() % Nvfp4.BLOCK == 0;
+    boolean fits = (stored.scale() != null || WEIGHTS.contains(weight.dtype()))
+        && (weight.shape().size() == 2 || weight.shape().size() == 3)
+        && weight.cols() % Nvfp4.BLOCK == 0;
     if (!fits) {
       differences.add("Cannot verify the layer of source tensor " + describe(weight)
-          + ": its weight is no BF16, F16, F32 or stored-quantized matrix whose columns are a multiple of " + Nvfp4.BLOCK);
+          + ": its weight is no BF16, F16, F32 or stored-quantized matrix whose columns are a multiple of "
+          + Nvfp4.BLOCK);
     }
 
     return fits;
@@ -161,7 +181,9 @@ final class TensorMatch {
       return false;
     }
 
-    List<Long> shape = List.of(weight.rows(), weight.cols() / elements);
+    long cols = weight.cols() / elements;
+    List<Long> own = weight.shape();
+    List<Long> shape = own.size() == 3 ? List.of(own.get(0), cols, own.get(1)) : List.of(weight.rows(), cols);
     if (tensor.dtype() != dtype || !tensor.shape().equals(shape)) {
       differences.add("Tensor " + describe(tensor) + " must be " + dtype + " " + shape + ", as its source is "
           + weight.dtype() + " " + weight.shape());
@@ -187,6 +209,26 @@ final class TensorMatch {
 
   private String outputName(LocatedTensor tensor) {
     return source.stored(tensor) == null ? tensor.name() : SourceTensors.module(tensor.name()) + ".weight";
+  }
+
+  /** What no quantized layer has used; slices of a tensor that is not quantized are compared as the one tensor. */
+  private void matchCopies() {
+    Map<String, LocatedTensor> rest = new LinkedHashMap<>();
+    for (LocatedTensor tensor : source.tensors()) {
+      LocatedTensor origin = source.origin(tensor);
+      if (used.contains(tensor.name())) {
+        continue;
+      }
+
+      if (used.contains(origin.name())) {
+        differences.add("Missing layer " + SourceTensors.module(tensor.name()) + ", which the source has in "
+            + origin.name() + " (" + origin.file() + "), as it has others that are quantized");
+      } else {
+        rest.put(origin.name(), origin == tensor || source.stored(tensor) == null ? origin : tensor);
+      }
+    }
+
+    rest.values().forEach(this::matchCopy);
   }
 
   private void matchCopy(LocatedTensor original) {

@@ -31,12 +31,17 @@ final class TensorReader implements Closeable {
   /**
    * Fills the start of {@code into} from a tensor.
    *
-   * @param from first byte, counted from the tensor's first
+   * @param from first byte, counted from the tensor's first; the beginning of a row where the elements are apart
    * @param length bytes to read
    * @return the bytes read, little-endian
    */
   ByteBuffer read(LocatedTensor tensor, long from, int length, byte[] into) throws IOException {
-    stream(tensor.file()).readFully(tensor.offset() + from, into, 0, length);
+    if (tensor.strides().isEmpty()) {
+      stream(tensor.file()).readFully(tensor.offset() + from, into, 0, length);
+    } else {
+      new StridedRows(tensor, stream(tensor.file())).read(from, length, into);
+    }
+
     return ByteBuffer.wrap(into, 0, length).order(ByteOrder.LITTLE_ENDIAN);
   }
 

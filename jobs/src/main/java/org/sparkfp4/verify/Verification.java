@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.function.Function;
@@ -21,6 +22,8 @@ import org.sparkfp4.checkpoint.CheckpointIndex;
 import org.sparkfp4.checkpoint.InvalidCheckpointException;
 import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.checkpoint.ModelConfig;
+import org.sparkfp4.checkpoint.ModelFamilies;
+import org.sparkfp4.checkpoint.ModelFamily;
 import org.sparkfp4.checkpoint.SourceTensors;
 import org.sparkfp4.safetensors.InvalidSafetensorsException;
 import org.sparkfp4.sink.Manifest;
@@ -41,6 +44,7 @@ public final class Verification {
 
   private final SparkSession spark;
   private final Checkpoint source;
+  private final ModelFamilies families;
   private final String folder;
   private final double fraction;
   private final Differences differences = new Differences(DESCRIBED);
@@ -51,8 +55,17 @@ public final class Verification {
    * @param fraction share of the layers that are quantized again and compared byte for byte
    */
   public Verification(SparkSession spark, Checkpoint source, String folder, double fraction) {
+    this(spark, source, ModelFamilies.builtIn(), folder, fraction);
+  }
+
+  /**
+   * @param families tell the order of dimensions where the source stacks experts in one tensor
+   */
+  public Verification(
+      SparkSession spark, Checkpoint source, ModelFamilies families, String folder, double fraction) {
     this.spark = spark;
     this.source = source;
+    this.families = families;
     this.folder = folder;
     this.fraction = fraction;
   }
@@ -82,7 +95,7 @@ public final class Verification {
 
     Manifest manifest = quantizedFolder.manifest();
     checkFiles(quantized, quantizedFolder, manifest);
-    TensorMatch match = new TensorMatch(sourceTensors(), quantized, scheme, fraction, differences);
+    TensorMatch match = new TensorMatch(sourceTensors(scheme), quantized, scheme, fraction, differences);
     List<QuantizationClaim> claims =
         new ClaimReader(differences).read(scheme, quantized.config(), quantizedFolder.json("hf_quant_config.json"));
     new ConfigCheck(claims, differences).check(match.layers().values(), match.kept());
@@ -96,10 +109,14 @@ public final class Verification {
   }
 
   /** The source's weights, however they are stored; a source without config.json is as its headers say. */
-  private SourceTensors sourceTensors() throws IOException {
+  private SourceTensors sourceTensors(Scheme scheme) throws IOException {
     JsonNode config = source.config().isObject() ? source.config() : JsonNodeFactory.instance.objectNode();
     try {
-      return SourceTensors.of(source.tensors(), new ModelConfig(config));
+      ModelConfig model = new ModelConfig(config);
+      Optional<ModelFamily> family = families.find(model);
+      return family.isPresent()
+          ? SourceTensors.of(source.tensors(), model, family.get(), scheme == Scheme.MODELOPT)
+          : SourceTensors.of(source.tensors(), model);
     } catch (IllegalArgumentException e) {
       throw new IOException("Cannot verify against the source " + source.path() + ": " + e.getMessage(), e);
     }

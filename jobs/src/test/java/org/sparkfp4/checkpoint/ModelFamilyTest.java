@@ -19,7 +19,9 @@ class ModelFamilyTest {
   @ParameterizedTest
   @FieldSource("FAMILIES")
   void isFoundByItsModelType(String family) {
-    assertThat(ModelFamily.of(SyntheticModel.of(family).config()).name()).isEqualTo(family);
+    // a template may be of a member of its family: Kimi K2.5 of Kimi K2
+    String expected = family.equals("kimi_k25") ? "kimi_k2" : family;
+    assertThat(ModelFamily.of(SyntheticModel.of(family).config()).name()).isEqualTo(expected);
   }
 
   @Test

@@ -5,13 +5,19 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.LongStream;
+import java.util.stream.Stream;
+import org.sparkfp4.jobs.synthetic.ModelShape;
+import org.sparkfp4.jobs.synthetic.SyntheticHeaders;
 import org.sparkfp4.safetensors.DType;
 
 /** Config and tensor names of a small model of a family, as its published checkpoints have them. */
 public final class SyntheticModel {
-  public static final List<String> FAMILIES = List.of(
-      "mixtral", "minimax_m2", "qwen2_moe", "qwen3_moe", "deepseek_v2", "deepseek_v3", "kimi_k2", "glm4_moe", "llama",
-      "mistral", "qwen2", "qwen3", "bert");
+  public static final List<String> FAMILIES = Stream.concat(
+          Stream.of(
+              "mixtral", "minimax_m2", "qwen2_moe", "qwen3_moe", "deepseek_v2", "deepseek_v3", "kimi_k2", "glm4_moe",
+              "llama", "mistral", "qwen2", "qwen3", "bert"),
+          SyntheticHeaders.templates().stream())
+      .toList();
 
   private static final int HEADER = 128;
 
@@ -91,6 +97,10 @@ public final class SyntheticModel {
   }
 
   public SyntheticModel fill() {
+    if (SyntheticHeaders.templates().contains(type)) {
+      return fillFromTemplate();
+    }
+
     config.put("hidden_size", hidden).put("num_hidden_layers", layers);
     switch (type) {
       case "bert" -> bert();
@@ -98,6 +108,19 @@ public final class SyntheticModel {
       default -> decoder(true, layersBehind());
     }
 
+    return this;
+  }
+
+  private SyntheticModel fillFromTemplate() {
+    SyntheticHeaders headers = new SyntheticHeaders(
+        type, new ModelShape(layers, experts, (int) hidden, (int) intermediate, 96));
+    config.setAll(headers.config());
+    for (SyntheticHeaders.Header tensor : headers.tensors()) {
+      dtype = tensor.dtype();
+      add(tensor.name(), tensor.shape().stream().mapToLong(Long::longValue).toArray());
+    }
+
+    dtype = DType.BF16;
     return this;
   }
 

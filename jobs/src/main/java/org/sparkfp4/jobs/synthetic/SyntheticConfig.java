@@ -10,6 +10,10 @@ final class SyntheticConfig {
   private SyntheticConfig() {}
 
   static ObjectNode of(SyntheticFamily family, ModelShape shape, DType dtype) {
+    if (family.template() != null) {
+      return family.template().config(shape, family.denseLayers(), dtype);
+    }
+
     ObjectNode config = JsonNodeFactory.instance.objectNode();
     config.putArray("architectures").add(family.architecture());
     config.put("model_type", family.modelType())

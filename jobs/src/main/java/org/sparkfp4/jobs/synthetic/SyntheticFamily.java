@@ -28,7 +28,25 @@ public enum SyntheticFamily {
   KIMI_K2("DeepseekV3ForCausalLM", new ModelShape(61, 384, 7168, 2048, 163840), 8, 1.1429, 1, 9,
       EnumSet.of(MLA, SHARED_EXPERTS, CORRECTION_BIAS)),
   GLM4_MOE("Glm4MoeForCausalLM", new ModelShape(46, 128, 4096, 1408, 151552), 8, 3.0, 1, 8,
-      EnumSet.of(QK_NORM, QKV_BIAS, SHARED_EXPERTS, CORRECTION_BIAS, MTP));
+      EnumSet.of(QK_NORM, QKV_BIAS, SHARED_EXPERTS, CORRECTION_BIAS, MTP)),
+  DEEPSEEK_V32(new ModelShape(61, 256, 7168, 2048, 129280), 3),
+  DEEPSEEK_V4(new ModelShape(61, 384, 7168, 3072, 129280), 0),
+  KIMI_K25(new ModelShape(61, 384, 7168, 2048, 163840), 1),
+  KIMI_K3(new ModelShape(93, 896, 7168, 3072, 163840), 1),
+  GLM4_MOE_LITE(new ModelShape(47, 64, 2048, 1536, 154880), 1),
+  GLM4V_MOE(new ModelShape(46, 128, 4096, 1408, 151552), 1),
+  GLM5(new ModelShape(78, 256, 6144, 2048, 154880), 3),
+  QWEN3_NEXT(new ModelShape(48, 512, 2048, 512, 151936), 0),
+  QWEN3_5_MOE(new ModelShape(60, 512, 4096, 1024, 248320), 0),
+  QWEN3_VL_MOE(new ModelShape(48, 128, 2048, 768, 151936), 0),
+  LLAMA4(new ModelShape(48, 128, 5120, 8192, 202048), 0),
+  GPT_OSS(new ModelShape(36, 128, 2880, 2880, 201088), 0),
+  NEMOTRON_H(new ModelShape(52, 128, 2688, 1856, 131072), 0),
+  PHIMOE(new ModelShape(32, 16, 4096, 6400, 32064), 0),
+  LFM2_MOE(new ModelShape(24, 32, 2048, 1792, 65536), 1),
+  OLMOE(new ModelShape(16, 64, 2048, 1024, 50304), 0),
+  ERNIE4_5_MOE(new ModelShape(28, 64, 2560, 1536, 103424), 1),
+  JAMBA(new ModelShape(32, 16, 4096, 14336, 65536), 0);
 
   /** What sets a family's tensors apart. */
   enum Trait {
@@ -57,6 +75,7 @@ public enum SyntheticFamily {
   private final int denseLayers;
   private final int denseFactor;
   private final Set<Trait> traits;
+  private final FamilyTemplate template;
 
   SyntheticFamily(String architecture, ModelShape shape, int topExperts, double attentionWidth, int denseLayers,
       int denseFactor, Set<Trait> traits) {
@@ -67,9 +86,26 @@ public enum SyntheticFamily {
     this.denseLayers = denseLayers;
     this.denseFactor = denseFactor;
     this.traits = traits;
+    this.template = null;
   }
 
-  /** The {@code model_type} of config.json. */
+  SyntheticFamily(ModelShape shape, int denseLayers) {
+    this.architecture = null;
+    this.shape = shape;
+    this.topExperts = 0;
+    this.attentionWidth = 0;
+    this.denseLayers = denseLayers;
+    this.denseFactor = 0;
+    this.traits = Set.of();
+    this.template = FamilyTemplate.of(modelType());
+  }
+
+  /** What describes the family's tensors, or null for one that its traits describe. */
+  FamilyTemplate template() {
+    return template;
+  }
+
+  /** The name that {@code synthesize --family} takes: for most, the {@code model_type} of config.json. */
   public String modelType() {
     return name().toLowerCase(Locale.ROOT);
   }

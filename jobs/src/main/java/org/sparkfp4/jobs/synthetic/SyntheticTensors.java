@@ -20,6 +20,10 @@ final class SyntheticTensors {
   }
 
   static List<SyntheticTensor> of(SyntheticFamily family, ModelShape shape, DType dtype) {
+    if (family.template() != null) {
+      return family.template().tensors(shape, family.denseLayers(), dtype);
+    }
+
     SyntheticTensors all = new SyntheticTensors(family, shape, dtype);
     all.addModel();
     return all.tensors;

@@ -39,14 +39,18 @@ final class TensorValues {
     boolean norm = tensor.kind() == SyntheticTensor.Kind.NORM;
     this.mean = norm ? 1 : 0;
     this.sigma = norm ? 0.05 : SIGMA * StrictMath.exp(0.3 * own(key) + expertSpread(tensor.name(), seed));
-    for (int i = 0; i < table.length; i++) {
+    for (int i = 0; i < table.length && isFloats(); i++) {
       table[i] = encode(mean + sigma * Quantiles.normal(i));
     }
   }
 
+  private boolean isFloats() {
+    return tensor.kind() == SyntheticTensor.Kind.WEIGHT || tensor.kind() == SyntheticTensor.Kind.NORM;
+  }
+
   /** Bytes of the largest chunk of any element type, with room for a last word. */
   static byte[] buffer() {
-    return new byte[CHUNK * 4 + 16];
+    return new byte[CHUNK * 8 + 16];
   }
 
   long chunks() {
@@ -56,6 +60,11 @@ final class TensorValues {
   /** Fills {@code buffer} with a chunk and gives its bytes. */
   int fill(long chunk, byte[] buffer) {
     int elements = (int) Math.min(CHUNK, tensor.elements() - chunk * CHUNK);
+    if (!isFloats()) {
+      new CodeValues(tensor, key).fill(chunk * CHUNK, elements, buffer);
+      return (int) tensor.dtype().bytes(elements);
+    }
+
     long firstWord = chunk * (CHUNK / 4);
     if (tensor.dtype().bits() == 16) {
       fill16(firstWord, elements, buffer);
