@@ -10,7 +10,9 @@ import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.TreeSet;
 import org.apache.hadoop.conf.Configuration;
 import org.junit.jupiter.api.Test;
@@ -214,6 +216,103 @@ class StoredSourceIT {
     assertVerified(source, output);
     assertThat(Files.readString(output.resolve("sparkfp4-manifest.json"))).contains("\"requantized\" : 2");
     assertThat(Files.readString(output.resolve("README.md"))).contains("2 of ");
+  }
+
+  /** The same experts as DeepSeek V4 names them, beside FP8 with exponents for scales. */
+  @Test
+  void theNamesOfDeepSeekV4GiveTheSameBytes() throws Exception {
+    Map<String, StoredTensor> source = new TreeMap<>();
+    CheckpointFiles.read(CheckpointFiles.golden("kimi_k3_mxfp4")).forEach((name, tensor) -> {
+      boolean packed = name.endsWith("_packed");
+      DType dtype = packed ? DType.I8 : name.endsWith("_scale") ? DType.F8_E8M0 : tensor.dtype();
+      String stored = v4(name).replace("weight_packed", "weight").replace("weight_scale", "scale");
+      source.put(stored, new StoredTensor(dtype, tensor.shape(), tensor.data()));
+    });
+    StoredTensor attention =
+        CheckpointFiles.read(CheckpointFiles.golden("deepseek_v3_fp8")).get("model.layers.0.self_attn.o_proj.weight");
+    source.put("layers.1.attn.wo_b.weight", attention);
+    source.put("layers.1.attn.wo_b.scale", new StoredTensor(DType.F8_E8M0, List.of(2L, 2L),
+        new byte[] {120, 119, 118, 0}));
+    Path renamed = write("renamed", source, """
+        {"model_type": "deepseek_v4", "hidden_size": 128, "moe_intermediate_size": 96, "n_routed_experts": 3,
+         "num_hidden_layers": 3, "first_k_dense_replace": 1, "expert_dtype": "fp4", "quantization_config":
+         {"quant_method": "fp8", "weight_block_size": [128, 128], "scale_fmt": "ue8m0"}}""");
+
+    Path output = quantize(renamed, "output", Map.of());
+
+    Map<String, StoredTensor> actual = CheckpointFiles.read(output);
+    CheckpointFiles.read(CheckpointFiles.golden("kimi_k3_mxfp4.expected/modelopt_rtn.safetensors")).forEach(
+        (name, right) -> assertThat(actual.get(v4(name)).data()).as(name).isEqualTo(right.data()));
+    assertThat(actual.get("layers.1.attn.wo_b.weight").dtype()).isEqualTo(DType.BF16);
+    assertThat(actual).doesNotContainKey("layers.1.attn.wo_b.scale");
+    assertThat(new ObjectMapper().readTree(output.resolve("config.json").toFile()).has("expert_dtype")).isFalse();
+    assertVerified(renamed, output);
+  }
+
+  private static String v4(String name) {
+    return name.replace("language_model.model.", "").replace("block_sparse_moe", "ffn");
+  }
+
+  /** The scale 2^-7 everywhere, in every form that FP8 has: values are values, whatever their dtype. */
+  @Test
+  void theSameScalesGiveTheSameBytesInEveryForm() throws Exception {
+    String blocks = "\"weight_block_size\": [128, 128],";
+    Path expected = quantize(
+        constantScales("blocks", blocks, "weight_scale_inv", DType.F32, List.of(2L, 2L)), "expected", Map.of());
+
+    for (Path source : List.of(
+        constantScales("bf16", blocks, "weight_scale_inv", DType.BF16, List.of(2L, 2L)),
+        constantScales("e8m0", blocks, "scale", DType.F8_E8M0, List.of(2L, 2L)),
+        constantScales("u8", blocks + "\"scale_fmt\": \"ue8m0\",", "weight_scale", DType.U8, List.of(2L, 2L)),
+        constantScales("tensor", "", "weight_scale", DType.F32, List.of()),
+        constantScales("channel", "", "weight_scale", DType.BF16, null))) {
+      Path output = quantize(source, "of " + source.getFileName(), Map.of());
+
+      Outputs.assertSame(expected, output);
+    }
+
+    assertVerified(folder.resolve("channel"), folder.resolve("of channel"));
+    Outputs.assertSame(expected, quantize(
+        folder.resolve("channel"), "cut", Map.of("spark.fp4.unitBytes", "5000")));
+    Outputs.assertSame(expected, quantize(
+        folder.resolve("tensor"), "cut tensor", Map.of("spark.fp4.unitBytes", "5000")));
+  }
+
+  /** {@code shape} null for a scale a row. */
+  private Path constantScales(String name, String block, String part, DType dtype, List<Long> shape) throws Exception {
+    byte[] value = switch (dtype) {
+      case F32 -> new byte[] {0, 0, 0, 0x3C};
+      case BF16 -> new byte[] {0, 0x3C};
+      default -> new byte[] {120};
+    };
+    Map<String, StoredTensor> source = new TreeMap<>();
+    Map<String, StoredTensor> golden = CheckpointFiles.read(CheckpointFiles.golden("deepseek_v3_fp8"));
+    golden.forEach((tensor, stored) -> {
+      if (!tensor.endsWith(".weight_scale_inv")) {
+        source.put(tensor, stored);
+        return;
+      }
+
+      long rows = golden.get(tensor.replace("_scale_inv", "")).shape().get(0);
+      List<Long> form = shape == null ? List.of(rows, 1L) : shape;
+      ByteBuffer data =
+          ByteBuffer.allocate((int) form.stream().mapToLong(Long::longValue).reduce(value.length, (x, y) -> x * y));
+      while (data.hasRemaining()) {
+        data.put(value);
+      }
+
+      source.put(tensor.replace("weight_scale_inv", part), new StoredTensor(dtype, form, data.array()));
+    });
+    return write(name, source, """
+        {"model_type": "deepseek_v3", "hidden_size": 256, "moe_intermediate_size": 192, "n_routed_experts": 3,
+         "num_hidden_layers": 2, "quantization_config": {%s "quant_method": "fp8"}}""".formatted(block));
+  }
+
+  private Path write(String name, Map<String, StoredTensor> tensors, String config) throws Exception {
+    Path source = Files.createDirectory(folder.resolve(name));
+    CheckpointFiles.write(source.resolve("model.safetensors"), tensors);
+    Files.writeString(source.resolve("config.json"), config);
+    return source;
   }
 
   private Path quantize(Path source, String name, Map<String, String> conf, String... more) {
