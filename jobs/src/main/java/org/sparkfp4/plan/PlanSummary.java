@@ -174,7 +174,9 @@ public record PlanSummary(
         long source = slab.isWhole()
             ? unit.sourceBytes()
             : unit.dataBytes(slab.rows()) + unit.scaleBytes(slab.rows());
-        long rows = slab.isWhole() ? unit.members().stream().mapToLong(member -> member.weight().rows()).sum() : slab.rows();
+        long rows = slab.isWhole()
+            ? unit.members().stream().mapToLong(member -> member.weight().rows()).sum()
+            : slab.rows();
         long scales = slab.isWhole() ? 0 : blocks * unit.members().get(slab.member()).weight().rows();
         most = Math.max(most, source + rows * outputRowBytes + scales);
       }

@@ -58,7 +58,8 @@ class SourceTensorsTest {
     add("a.weight_scale_inv", DType.U8, 2, 1);
 
     assertThat(scheme(UE8M0)).isEqualTo("E4M3/E8M0/128x128");
-    refused(FP8_BLOCK, "Invalid scale a.weight_scale_inv (U8 [2, 1], s.safetensors): its dtype is none that scales of FP8");
+    refused(FP8_BLOCK,
+        "Invalid scale a.weight_scale_inv (U8 [2, 1], s.safetensors): its dtype is none that scales of FP8");
   }
 
   @ParameterizedTest
@@ -81,7 +82,8 @@ class SourceTensorsTest {
   void compressedTensorsSayTheGranularity(String strategy, String shape, String blocks) {
     add("a.weight", DType.F8_E4M3, 64, 32);
     add("a.weight_scale", DType.BF16, shape(shape));
-    String config = compressed("'num_bits': 8, 'type': 'float', 'strategy': '" + strategy + "', 'block_structure': [32, 16]");
+    String config = compressed(
+        "'num_bits': 8, 'type': 'float', 'strategy': '" + strategy + "', 'block_structure': [32, 16]");
 
     assertThat(scheme(config)).isEqualTo("E4M3/BF16/" + blocks);
   }
@@ -141,7 +143,8 @@ class SourceTensorsTest {
     fp8();
     add("a.weight_scale", DType.F32);
 
-    refused(FP8_BLOCK, "Invalid checkpoint: a.weight (F8_E4M3 [256, 128], s.safetensors) has two scales, a.weight_scale");
+    refused(FP8_BLOCK,
+        "Invalid checkpoint: a.weight (F8_E4M3 [256, 128], s.safetensors) has two scales, a.weight_scale");
   }
 
   @ParameterizedTest
@@ -187,8 +190,8 @@ class SourceTensorsTest {
     add("a.weight_packed", DType.I32, 48, 8);
     add("a.weight_scale", DType.BF16, 48, 2);
 
-    refused(MXFP4, "Invalid checkpoint: a.weight_packed (I32 [48, 8], s.safetensors) is INT4, but quantization_config of "
-        + "config.json says quant_method \"compressed-tensors\"");
+    refused(MXFP4, "Invalid checkpoint: a.weight_packed (I32 [48, 8], s.safetensors) is INT4, but quantization_config "
+        + "of config.json says quant_method \"compressed-tensors\"");
     refused(NONE, "is INT4, but config.json has no quantization_config");
   }
 
