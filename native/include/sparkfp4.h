@@ -60,6 +60,42 @@ typedef struct sparkfp4_error_sums {
   double squared_errors;
 } sparkfp4_error_sums;
 
+/* The codes of a quantized source: an element is a code's value times the scale of its block. */
+typedef enum sparkfp4_codes {
+  /* FP8 E4M3FN, a byte an element. */
+  SPARKFP4_E4M3 = 0,
+  /* A nibble an element, the even one low, its value plus 8; rows are whole words of 4 bytes. */
+  SPARKFP4_INT4 = 1,
+  /* FP4 E2M1, a nibble an element, the even one low. */
+  SPARKFP4_E2M1 = 2
+} sparkfp4_codes;
+
+/* The little-endian scales of a quantized source; an E8M0 byte s is 2^(s - 127), 255 is NaN. */
+typedef enum sparkfp4_scale_type {
+  SPARKFP4_SCALE_F32 = 0,
+  SPARKFP4_SCALE_BF16 = 1,
+  SPARKFP4_SCALE_F16 = 2,
+  SPARKFP4_SCALE_E8M0 = 3
+} sparkfp4_scale_type;
+
+/*
+ * w[i][j] = code[i][j] * scale[i / block_rows][j / block_cols], one binary32 product. Both are row-major; blocks at the
+ * edges may be partial. block_cols is a multiple of 16; 0 stands for all rows or columns.
+ */
+typedef struct sparkfp4_scheme {
+  sparkfp4_codes codes;
+  sparkfp4_scale_type scales;
+  int64_t block_rows;
+  int64_t block_cols;
+} sparkfp4_scheme;
+
+/* Consecutive rows of one quantized tensor, the first of which is a multiple of block_rows. */
+typedef struct sparkfp4_quantized_segment {
+  const void *codes;
+  const void *scales;
+  int64_t rows;
+} sparkfp4_quantized_segment;
+
 /* The version of the sources that the library was built from, as the jar that loads it must have it. */
 SPARKFP4_API const char *sparkfp4_version(void);
 
@@ -93,6 +129,51 @@ SPARKFP4_API sparkfp4_status sparkfp4_encode(sparkfp4_tier tier, sparkfp4_recipe
                                              const sparkfp4_segment *segments, int64_t segment_count, int64_t cols,
                                              float global_scale, void *packed, void *scales, sparkfp4_error_sums *sums,
                                              sparkfp4_position *non_finite);
+
+/* sparkfp4_amax of a quantized source; cols is a multiple of 16. */
+SPARKFP4_API sparkfp4_status sparkfp4_quantized_amax(sparkfp4_tier tier, const sparkfp4_scheme *scheme,
+                                                     const sparkfp4_quantized_segment *segments, int64_t segment_count,
+                                                     int64_t cols, float *amax, sparkfp4_position *non_finite);
+
+/* sparkfp4_encode of a quantized source, whose dequantized elements are taken as binary32 ones. */
+SPARKFP4_API sparkfp4_status sparkfp4_quantized_encode(sparkfp4_tier tier, sparkfp4_recipe recipe,
+                                                       const sparkfp4_scheme *scheme,
+                                                       const sparkfp4_quantized_segment *segments,
+                                                       int64_t segment_count, int64_t cols, float global_scale,
+                                                       void *packed, void *scales, sparkfp4_error_sums *sums,
+                                                       sparkfp4_position *non_finite);
+
+/*
+ * Dequantizes a segment, of any cols, to bfloat16, nearest even; SPARKFP4_NON_FINITE where an element is not finite in
+ * bfloat16.
+ */
+SPARKFP4_API sparkfp4_status sparkfp4_dequantize_bf16(sparkfp4_tier tier, const sparkfp4_scheme *scheme,
+                                                      const sparkfp4_quantized_segment *segment, int64_t cols,
+                                                      void *out, sparkfp4_position *non_finite);
+
+/*
+ * The largest exponent of E8M0 scales, -127 where there are none; a segment's count is in scales.
+ *
+ * non_finite: of the first scale that is NaN or above 2^124, whose first element's index is 32 times its own.
+ */
+SPARKFP4_API sparkfp4_status sparkfp4_largest_exponent(const sparkfp4_segment *scales, int64_t segment_count,
+                                                       int32_t *exponent, sparkfp4_position *non_finite);
+
+/*
+ * Casts MXFP4 (E2M1 codes, an E8M0 scale for every 32 elements of a row) to NVFP4 of the global scale 2^m, which
+ * COMPRESSED_TENSORS stores as 2^-m, with m = kmax - 8. A block of scale 2^k becomes two of the same codes and the scale
+ * 2^(k - m); one below kmax - 17 is encoded anew under this global scale; one of the scale byte 0 becomes zeros.
+ *
+ * cols: a multiple of 32.
+ * kmax: of all tensors that share the global scale, from -118 to 124. SPARKFP4_INVALID where a scale exceeds 2^kmax.
+ * requantized: how many blocks of 16 were encoded anew; written with SPARKFP4_OK only.
+ * Otherwise as sparkfp4_encode; non_finite as sparkfp4_largest_exponent.
+ */
+SPARKFP4_API sparkfp4_status sparkfp4_cast_mxfp4(sparkfp4_tier tier, sparkfp4_recipe recipe,
+                                                 const sparkfp4_quantized_segment *segments, int64_t segment_count,
+                                                 int64_t cols, int32_t kmax, void *packed, void *scales,
+                                                 sparkfp4_error_sums *sums, int64_t *requantized,
+                                                 sparkfp4_position *non_finite);
 
 /* Asks the kernel to read the pages of a mapped range ahead. A hint: does nothing where that fails. */
 SPARKFP4_API void sparkfp4_prefetch(const void *address, size_t bytes);

@@ -2,15 +2,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "arithmetic.h"
+#include "segments.h"
 
 #ifndef SPARKFP4_VERSION
 #error "SPARKFP4_VERSION is not defined"
 #endif
 
 namespace sparkfp4 {
-namespace {
-
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "sources are little-endian and read as they are");
 
 const Kernel *kernel(sparkfp4_tier tier) {
@@ -33,6 +31,8 @@ const Kernel *kernel(sparkfp4_tier tier) {
       return nullptr;
   }
 }
+
+namespace {
 
 uint32_t infinity(sparkfp4_dtype dtype) {
   return dtype == SPARKFP4_BF16 ? Bf16::kInfinity : dtype == SPARKFP4_F16 ? F16::kInfinity : F32::kInfinity;
@@ -90,22 +90,16 @@ bool valid(sparkfp4_dtype dtype, const sparkfp4_segment *segments, int64_t segme
   return true;
 }
 
-// All elements; -1 where cols is no multiple of a block or the bytes would not fit, so that no index can overflow.
+// All elements; -1 where an argument is out of its range.
 int64_t total_elements(const sparkfp4_segment *segments, int64_t segment_count, int64_t cols) {
-  if (cols < 0 || cols % kBlock != 0) {
-    return -1;
-  }
-
-  int64_t elements = 0;
+  int64_t total = 0;
   for (int64_t i = 0; i < segment_count; i++) {
-    int64_t segment_elements;
-    if (__builtin_mul_overflow(segments[i].count, cols, &segment_elements) ||
-        __builtin_add_overflow(elements, segment_elements, &elements)) {
+    if (!add_elements(segments[i].count, cols, &total)) {
       return -1;
     }
   }
 
-  return elements <= INT64_MAX / 4 ? elements : -1;
+  return cols < 0 || cols % kBlock != 0 ? -1 : total;
 }
 
 }  // namespace
@@ -157,8 +151,7 @@ sparkfp4_status sparkfp4_encode(sparkfp4_tier tier, sparkfp4_recipe recipe, spar
                                 const sparkfp4_segment *segments, int64_t segment_count, int64_t cols,
                                 float global_scale, void *packed, void *scales, sparkfp4_error_sums *sums,
                                 sparkfp4_position *non_finite) {
-  if (!valid(dtype, segments, segment_count) || recipe < SPARKFP4_MODELOPT || recipe > SPARKFP4_COMPRESSED_TENSORS ||
-      !(global_scale > 0 && global_scale <= __FLT_MAX__) || non_finite == nullptr) {
+  if (!valid(dtype, segments, segment_count) || !valid(recipe) || !valid_scale(global_scale) || non_finite == nullptr) {
     return SPARKFP4_INVALID;
   }
 
@@ -178,16 +171,13 @@ sparkfp4_status sparkfp4_encode(sparkfp4_tier tier, sparkfp4_recipe recipe, spar
     const unsigned char *source = static_cast<const unsigned char *>(segments[i].data);
     int64_t blocks = segments[i].count * (cols / kBlock);
     ErrorLanes lanes = {};
-    EncodeTask task = {source, blocks, global_scale, packed_next, scales_next, sums == nullptr ? nullptr : &lanes};
+    EncodeTask task = {source,      blocks,      global_scale, nullptr,
+                       packed_next, scales_next, sums == nullptr ? nullptr : &lanes};
     if (chosen->encode[recipe][dtype](task) >= infinity(dtype)) {
       return find_non_finite(*chosen, dtype, i, source, blocks * kBlock, non_finite);
     }
 
-    if (sums != nullptr) {
-      sums[i].squares = sum_tree(lanes.squares);
-      sums[i].squared_errors = sum_tree(lanes.errors);
-    }
-
+    store_sums(lanes, sums, i);
     packed_next += blocks * kPackedBlock;
     scales_next += blocks;
   }

@@ -12,22 +12,46 @@
 namespace sparkfp4 {
 
 struct Bf16 {
+  static constexpr int kSource = SPARKFP4_BF16;
+  static constexpr bool kCodes = false;
+  static constexpr int kBlockBytes = 32;
   using Bits = uint16_t;
   static constexpr Bits kMagnitude = 0x7fff;
   static constexpr Bits kInfinity = 0x7f80;
 };
 
 struct F16 {
+  static constexpr int kSource = SPARKFP4_F16;
+  static constexpr bool kCodes = false;
+  static constexpr int kBlockBytes = 32;
   using Bits = uint16_t;
   static constexpr Bits kMagnitude = 0x7fff;
   static constexpr Bits kInfinity = 0x7c00;
 };
 
 struct F32 {
+  static constexpr int kSource = SPARKFP4_F32;
+  static constexpr bool kCodes = false;
+  static constexpr int kBlockBytes = 64;
   using Bits = uint32_t;
   static constexpr Bits kMagnitude = 0x7fffffff;
   static constexpr Bits kInfinity = 0x7f800000;
 };
+
+// Elements that are products of a code and a scale, binary32 from there on.
+template <sparkfp4_codes kType, int kBits>
+struct Codes {
+  static constexpr int kSource = kCodeSources + kType;
+  static constexpr bool kCodes = true;
+  static constexpr int kBlockBytes = 2 * kBits;
+  using Bits = uint32_t;
+  static constexpr Bits kMagnitude = F32::kMagnitude;
+  static constexpr Bits kInfinity = F32::kInfinity;
+};
+
+using E4m3 = Codes<SPARKFP4_E4M3, 8>;
+using Int4 = Codes<SPARKFP4_INT4, 4>;
+using E2m1 = Codes<SPARKFP4_E2M1, 4>;
 
 template <typename To, typename From>
 static inline To bits_as(From from) {
@@ -123,6 +147,50 @@ static inline uint32_t e2m1_index(float x) {
 static inline float e2m1_magnitude(uint32_t index) {
   static constexpr float kMagnitudes[8] = {0.0f, 0.5f, 1.0f, 1.5f, 2.0f, 3.0f, 4.0f, 6.0f};
   return kMagnitudes[index];
+}
+
+// The value of an E4M3 byte; NaN for the two that are.
+static inline float e4m3_value(uint32_t code) {
+  uint32_t magnitude = code & 0x7f;
+  // Below 8 the code counts steps of 2^-9: read with the exponent of the lowest binade, the value is 2^-6 too large.
+  uint32_t normal = (magnitude < 8 ? magnitude + 8 : magnitude) << 20;
+  float value = bits_as<float>(normal + (120u << 23)) - (magnitude < 8 ? 0x1p-6f : 0.0f);
+  uint32_t bits = magnitude == 0x7f ? 0x7fc00000 : bits_as<uint32_t>(value);
+  return bits_as<float>(bits | (code & 0x80) << 24);
+}
+
+// The value of an Int4's or E2m1's code.
+template <typename Type>
+static inline float nibble_value(uint32_t code) {
+  if constexpr (Type::kSource == Int4::kSource) {
+    return static_cast<float>(static_cast<int>(code) - 8);
+  } else {
+    // 0 and 0.5 are E2M1's subnormals: read with the exponent of 1 they are 1 too large.
+    uint32_t index = code & 7;
+    uint32_t normal = (index < 2 ? index + 2 : index) << 22;
+    float magnitude = bits_as<float>(normal + (126u << 23)) - (index < 2 ? 1.0f : 0.0f);
+    return bits_as<float>(bits_as<uint32_t>(magnitude) | (code & 8) << 28);
+  }
+}
+
+// The value of the code of an element.
+template <typename Type>
+static inline float code_value(const unsigned char *source, int64_t index) {
+  if constexpr (Type::kSource == E4m3::kSource) {
+    return e4m3_value(source[index]);
+  } else {
+    return nibble_value<Type>(source[index / 2] >> index % 2 * 4 & 0xf);
+  }
+}
+
+// An element of a block, dequantized where it is a code; scale is the source's.
+template <typename Type>
+static inline typename Type::Bits load_element(const unsigned char *block, int i, float scale) {
+  if constexpr (Type::kCodes) {
+    return bits_as<uint32_t>(code_value<Type>(block, i) * scale);
+  } else {
+    return load_bits<Type>(block, i);
+  }
 }
 
 // Sums 16 values by the fixed tree: i with i + 8, then i + 4, i + 2, i + 1.

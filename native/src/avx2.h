@@ -24,8 +24,10 @@ struct Avx2 {
   SPARKFP4_OP Int bit_or(Int a, Int b) { return _mm256_or_si256(a, b); }
   SPARKFP4_OP Int add_int(Int a, Int b) { return _mm256_add_epi32(a, b); }
   SPARKFP4_OP Int sub_int(Int a, Int b) { return _mm256_sub_epi32(a, b); }
+  SPARKFP4_OP Int max_u8(Int a, Int b) { return _mm256_max_epu8(a, b); }
   SPARKFP4_OP Int max_u16(Int a, Int b) { return _mm256_max_epu16(a, b); }
   SPARKFP4_OP Int max_u32(Int a, Int b) { return _mm256_max_epu32(a, b); }
+  SPARKFP4_OP Int min_u32(Int a, Int b) { return _mm256_min_epu32(a, b); }
 
   SPARKFP4_OP uint32_t reduce_max_u32(Int x) {
     __m128i four = _mm_max_epu32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
@@ -54,12 +56,15 @@ struct Avx2 {
   // c - a * b
   SPARKFP4_OP Float sub_mul(Float c, Float a, Float b) { return _mm256_fnmadd_ps(a, b, c); }
   SPARKFP4_OP Int truncate(Float x) { return _mm256_cvttps_epi32(x); }
+  SPARKFP4_OP Float to_float(Int x) { return _mm256_cvtepi32_ps(x); }
 
   // All ones where true.
   using Mask = __m256;
   SPARKFP4_OP Mask less(Float a, Float b) { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
   SPARKFP4_OP Mask less_equal(Float a, Float b) { return _mm256_cmp_ps(a, b, _CMP_LE_OQ); }
   SPARKFP4_OP Mask equal(Float a, Float b) { return _mm256_cmp_ps(a, b, _CMP_EQ_OQ); }
+  // Of integers below 2^31.
+  SPARKFP4_OP Mask less_int(Int a, Int b) { return as_float(_mm256_cmpgt_epi32(b, a)); }
   SPARKFP4_OP bool all(Mask mask) { return _mm256_movemask_ps(mask) == 0xff; }
   SPARKFP4_OP Float select(Mask mask, Float a, Float b) { return _mm256_blendv_ps(b, a, mask); }
 
@@ -67,7 +72,18 @@ struct Avx2 {
 
   SPARKFP4_OP Int decrement_if(Mask mask, Int x) { return _mm256_add_epi32(x, as_int(mask)); }
 
-  // The codes of words, or lanes, of this magnitude: how many thresholds it passes, and the sign.
+  // The codes of bytes, words or lanes of this magnitude: how many thresholds it passes, and the sign.
+  SPARKFP4_OP Int code_8(Int x, Int magnitude, const Int *bits) {
+    Int negative = _mm256_and_si256(x, _mm256_cmpgt_epi8(magnitude, bits[0]));
+    Int code = _mm256_and_si256(_mm256_srli_epi16(negative, 4), set(0x08080808));
+#pragma GCC unroll 8
+    for (int i = 1; i < 8; i++) {
+      code = _mm256_sub_epi8(code, _mm256_cmpgt_epi8(magnitude, bits[i]));
+    }
+
+    return code;
+  }
+
   SPARKFP4_OP Int code_16(Int x, Int magnitude, const Int *bits) {
     Int negative = _mm256_and_si256(x, _mm256_cmpgt_epi16(magnitude, bits[0]));
     Int code = _mm256_and_si256(_mm256_srli_epi16(negative, 12), set(0x00080008));
@@ -101,12 +117,27 @@ struct Avx2 {
                                                     0x01000100, 0x05040504, 0x09080908, 0x0d0c0d0c));
   }
 
+  // All bytes of a lane get its lowest.
+  SPARKFP4_OP Int duplicate_byte(Int x) {
+    return _mm256_shuffle_epi8(x, _mm256_setr_epi32(0, 0x04040404, 0x08080808, 0x0c0c0c0c,
+                                                    0, 0x04040404, 0x08080808, 0x0c0c0c0c));
+  }
+
+  // Each byte, below 16, by its entry in the table.
+  SPARKFP4_OP Int lookup(const unsigned char *table, Int x) {
+    __m128i entries = _mm_loadu_si128(reinterpret_cast<const __m128i *>(table));
+    return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(entries), x);
+  }
+
+  SPARKFP4_OP Int multiply_byte_pairs(Int a, Int b) { return _mm256_maddubs_epi16(a, b); }
   SPARKFP4_OP Int multiply_pairs(Int a, Int b) { return _mm256_madd_epi16(a, b); }
 
   // Without the sign: by the low three bits of each lane.
   SPARKFP4_OP Float e2m1(Int code) {
     return _mm256_permutevar8x32_ps(_mm256_setr_ps(0.0f, 0.5f, 1.0f, 1.5f, 2.0f, 3.0f, 4.0f, 6.0f), code);
   }
+
+  SPARKFP4_OP Float e2m1_magnitude(Int code) { return e2m1(code); }
 
   SPARKFP4_OP Float from_half(Int bits) {
     Int low = _mm256_and_si256(bits, set(0xffff));
@@ -119,6 +150,8 @@ struct Avx2 {
   }
 
   SPARKFP4_OP Int load(const unsigned char *from) { return _mm256_loadu_si256(reinterpret_cast<const Int *>(from)); }
+
+  SPARKFP4_OP Float load_floats(const float *from) { return _mm256_loadu_ps(from); }
 
   // 16 bytes at the same place of blocks v and v + 4.
   SPARKFP4_OP Int load_halves(const unsigned char *from, int64_t block) {
@@ -143,6 +176,14 @@ struct Avx2 {
     to[3] = _mm256_unpackhi_epi64(ab23, cd23);
   }
 
+  // Blocks of two lanes: to[0] gets the first ones, to[1] the second.
+  SPARKFP4_OP void load_pairs(const unsigned char *from, Int *to) {
+    Float low = as_float(load(from));
+    Float high = as_float(load(from + 32));
+    to[0] = _mm256_permute4x64_epi64(as_int(_mm256_shuffle_ps(low, high, 0x88)), 0xd8);
+    to[1] = _mm256_permute4x64_epi64(as_int(_mm256_shuffle_ps(low, high, 0xdd)), 0xd8);
+  }
+
   // Lane by lane: first, second.
   SPARKFP4_OP void store_pairs(unsigned char *to, Int first, Int second) {
     Int even = _mm256_unpacklo_epi32(first, second);
@@ -161,6 +202,23 @@ struct Avx2 {
     __m256d high = _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1));
     _mm256_storeu_pd(sums, _mm256_add_pd(_mm256_loadu_pd(sums), low));
     _mm256_storeu_pd(sums + 4, _mm256_add_pd(_mm256_loadu_pd(sums + 4), high));
+  }
+
+  // The squares of 16 blocks of 16 E2M1 codes, in quarters and times a factor each, to the lanes.
+  SPARKFP4_OP void add_squares(const unsigned char *codes, const double *factors, double *lanes) {
+    const Int squares = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 4, 9, 16, 36, 64, static_cast<char>(144),
+                                                                  0, 1, 4, 9, 16, 36, 64, static_cast<char>(144)));
+    for (int i = 0; i < 16; i += 4) {
+      Int x = load(codes + 8 * i);
+      Int even = _mm256_shuffle_epi8(squares, _mm256_and_si256(x, set(0x0f0f0f0f)));
+      Int odd = _mm256_shuffle_epi8(squares, _mm256_and_si256(_mm256_srli_epi16(x, 4), set(0x0f0f0f0f)));
+      Int zero = _mm256_setzero_si256();
+      Int sums = _mm256_add_epi64(_mm256_sad_epu8(even, zero), _mm256_sad_epu8(odd, zero));
+      // The low halves of the four sums.
+      Int low = _mm256_permutevar8x32_epi32(sums, _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6));
+      __m256d scaled = _mm256_mul_pd(_mm256_cvtepi32_pd(_mm256_castsi256_si128(low)), _mm256_loadu_pd(factors + i));
+      _mm256_storeu_pd(lanes + i, _mm256_add_pd(_mm256_loadu_pd(lanes + i), scaled));
+    }
   }
 #undef SPARKFP4_OP
 };

@@ -24,8 +24,10 @@ struct Avx512 {
   SPARKFP4_OP Int bit_or(Int a, Int b) { return _mm512_or_si512(a, b); }
   SPARKFP4_OP Int add_int(Int a, Int b) { return _mm512_add_epi32(a, b); }
   SPARKFP4_OP Int sub_int(Int a, Int b) { return _mm512_sub_epi32(a, b); }
+  SPARKFP4_OP Int max_u8(Int a, Int b) { return _mm512_max_epu8(a, b); }
   SPARKFP4_OP Int max_u16(Int a, Int b) { return _mm512_max_epu16(a, b); }
   SPARKFP4_OP Int max_u32(Int a, Int b) { return _mm512_max_epu32(a, b); }
+  SPARKFP4_OP Int min_u32(Int a, Int b) { return _mm512_min_epu32(a, b); }
   SPARKFP4_OP uint32_t reduce_max_u32(Int x) { return _mm512_reduce_max_epu32(x); }
 
   template <int kBits>
@@ -48,17 +50,33 @@ struct Avx512 {
   // c - a * b
   SPARKFP4_OP Float sub_mul(Float c, Float a, Float b) { return _mm512_fnmadd_ps(a, b, c); }
   SPARKFP4_OP Int truncate(Float x) { return _mm512_cvttps_epi32(x); }
+  SPARKFP4_OP Float to_float(Int x) { return _mm512_cvtepi32_ps(x); }
 
   using Mask = __mmask16;
   SPARKFP4_OP Mask less(Float a, Float b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
   SPARKFP4_OP Mask less_equal(Float a, Float b) { return _mm512_cmp_ps_mask(a, b, _CMP_LE_OQ); }
   SPARKFP4_OP Mask equal(Float a, Float b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }
+  SPARKFP4_OP Mask less_int(Int a, Int b) { return _mm512_cmplt_epi32_mask(a, b); }
   SPARKFP4_OP bool all(Mask mask) { return mask == 0xffff; }
   SPARKFP4_OP Float select(Mask mask, Float a, Float b) { return _mm512_mask_mov_ps(b, mask, a); }
   SPARKFP4_OP Int select_int(Mask mask, Int a, Int b) { return _mm512_mask_mov_epi32(b, mask, a); }
   SPARKFP4_OP Int decrement_if(Mask mask, Int x) { return _mm512_mask_sub_epi32(x, mask, x, set(1)); }
 
-  // The codes of words, or lanes, of this magnitude: bits 2, 1 and 0 by a search among the thresholds, then the sign.
+  // The codes of bytes, words or lanes of this magnitude: bits 2, 1 and 0 by a search among the thresholds, then the
+  // sign.
+  SPARKFP4_OP Int code_8(Int x, Int magnitude, const Int *bits) {
+    __mmask64 bit2 = _mm512_cmpgt_epu8_mask(magnitude, bits[4]);
+    __mmask64 bit1 = _mm512_cmpgt_epu8_mask(magnitude, _mm512_mask_mov_epi8(bits[2], bit2, bits[6]));
+    Int below = _mm512_mask_mov_epi8(bits[1], bit2, bits[5]);
+    Int above = _mm512_mask_mov_epi8(bits[3], bit2, bits[7]);
+    __mmask64 bit0 = _mm512_cmpgt_epu8_mask(magnitude, _mm512_mask_mov_epi8(below, bit1, above));
+    __mmask64 sign = _mm512_mask_cmpgt_epu8_mask(_mm512_movepi8_mask(x), magnitude, bits[0]);
+    Int code = _mm512_maskz_mov_epi8(bit2, set(0x04040404));
+    code = _mm512_mask_add_epi8(code, bit1, code, set(0x02020202));
+    code = _mm512_mask_add_epi8(code, bit0, code, set(0x01010101));
+    return _mm512_mask_add_epi8(code, sign, code, set(0x08080808));
+  }
+
   SPARKFP4_OP Int code_16(Int x, Int magnitude, const Int *bits) {
     __mmask32 bit2 = _mm512_cmpgt_epi16_mask(magnitude, bits[4]);
     __mmask32 bit1 = _mm512_cmpgt_epi16_mask(magnitude, _mm512_mask_mov_epi16(bits[2], bit2, bits[6]));
@@ -94,12 +112,30 @@ struct Avx512 {
     return _mm512_shuffle_epi8(x, _mm512_set4_epi32(0x0d0c0d0c, 0x09080908, 0x05040504, 0x01000100));
   }
 
+  // All bytes of a lane get its lowest.
+  SPARKFP4_OP Int duplicate_byte(Int x) {
+    return _mm512_shuffle_epi8(x, _mm512_set4_epi32(0x0c0c0c0c, 0x08080808, 0x04040404, 0));
+  }
+
+  // Each byte, below 16, by its entry in the table.
+  SPARKFP4_OP Int lookup(const unsigned char *table, Int x) {
+    return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(load_quarter(table)), x);
+  }
+
+  SPARKFP4_OP Int multiply_byte_pairs(Int a, Int b) { return _mm512_maddubs_epi16(a, b); }
   SPARKFP4_OP Int multiply_pairs(Int a, Int b) { return _mm512_madd_epi16(a, b); }
 
   // By the low four bits of each lane.
   SPARKFP4_OP Float e2m1(Int code) {
     const Float values = _mm512_setr_ps(0.0f, 0.5f, 1.0f, 1.5f, 2.0f, 3.0f, 4.0f, 6.0f,
                                         -0.0f, -0.5f, -1.0f, -1.5f, -2.0f, -3.0f, -4.0f, -6.0f);
+    return _mm512_permutexvar_ps(code, values);
+  }
+
+  // Without the sign: by the low three bits of each lane; the fourth may be anything.
+  SPARKFP4_OP Float e2m1_magnitude(Int code) {
+    const Float values = _mm512_setr_ps(0.0f, 0.5f, 1.0f, 1.5f, 2.0f, 3.0f, 4.0f, 6.0f,
+                                        0.0f, 0.5f, 1.0f, 1.5f, 2.0f, 3.0f, 4.0f, 6.0f);
     return _mm512_permutexvar_ps(code, values);
   }
 
@@ -110,6 +146,8 @@ struct Avx512 {
   }
 
   SPARKFP4_OP Int load(const unsigned char *from) { return _mm512_loadu_si512(from); }
+
+  SPARKFP4_OP Float load_floats(const float *from) { return _mm512_loadu_ps(from); }
 
   SPARKFP4_OP __m128i load_quarter(const unsigned char *from) {
     return _mm_loadu_si128(reinterpret_cast<const __m128i *>(from));
@@ -139,6 +177,15 @@ struct Avx512 {
     to[3] = _mm512_unpackhi_epi64(ab23, cd23);
   }
 
+  // Blocks of two lanes: to[0] gets the first ones, to[1] the second.
+  SPARKFP4_OP void load_pairs(const unsigned char *from, Int *to) {
+    Int low = load(from);
+    Int high = load(from + 64);
+    const Int first = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    to[0] = _mm512_permutex2var_epi32(low, first, high);
+    to[1] = _mm512_permutex2var_epi32(low, _mm512_add_epi32(first, set(1)), high);
+  }
+
   // Lane by lane: first, second.
   SPARKFP4_OP void store_pairs(unsigned char *to, Int first, Int second) {
     Int even = _mm512_unpacklo_epi32(first, second);
@@ -158,6 +205,21 @@ struct Avx512 {
     __m512d high = _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1));
     _mm512_storeu_pd(sums, _mm512_add_pd(_mm512_loadu_pd(sums), low));
     _mm512_storeu_pd(sums + 8, _mm512_add_pd(_mm512_loadu_pd(sums + 8), high));
+  }
+
+  // The squares of 16 blocks of 16 E2M1 codes, in quarters and times a factor each, to the lanes.
+  SPARKFP4_OP void add_squares(const unsigned char *codes, const double *factors, double *lanes) {
+    const Int squares = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 4, 9, 16, 36, 64, static_cast<char>(144),
+                                                             0, 1, 4, 9, 16, 36, 64, static_cast<char>(144)));
+    for (int i = 0; i < 16; i += 8) {
+      Int x = load(codes + 8 * i);
+      Int even = _mm512_shuffle_epi8(squares, _mm512_and_si512(x, set(0x0f0f0f0f)));
+      Int odd = _mm512_shuffle_epi8(squares, _mm512_and_si512(_mm512_srli_epi16(x, 4), set(0x0f0f0f0f)));
+      Int zero = _mm512_setzero_si512();
+      Int sums = _mm512_add_epi64(_mm512_sad_epu8(even, zero), _mm512_sad_epu8(odd, zero));
+      __m512d scaled = _mm512_mul_pd(_mm512_cvtepi64_pd(sums), _mm512_loadu_pd(factors + i));
+      _mm512_storeu_pd(lanes + i, _mm512_add_pd(_mm512_loadu_pd(lanes + i), scaled));
+    }
   }
 #undef SPARKFP4_OP
 };

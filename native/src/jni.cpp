@@ -1,52 +1,5 @@
-// The binding of org.sparkfp4.kernels.NativeBinding. Arrays are copied: no array is pinned while a kernel runs.
-#include <jni.h>
-
-#include <cstdlib>
-
-#include "sparkfp4.h"
-
-namespace {
-
-constexpr jint kOutOfMemory = -1;
-
-// Heap memory that a call needs, freed with it; null where there is none left.
-template <typename T>
-class Scratch {
- public:
-  explicit Scratch(jsize size) : data_(static_cast<T *>(std::calloc(size > 0 ? size : 1, sizeof(T)))) {}
-  ~Scratch() { std::free(data_); }
-  Scratch(const Scratch &) = delete;
-  Scratch &operator=(const Scratch &) = delete;
-  T *data() { return data_; }
-
- private:
-  T *data_;
-};
-
-// False where memory ran out; Java has checked that the arrays are there and have the same length.
-bool read_segments(JNIEnv *env, jlongArray addresses, jlongArray counts, jsize size, sparkfp4_segment *segments) {
-  Scratch<jlong> values(2 * size);
-  if (segments == nullptr || values.data() == nullptr) {
-    return false;
-  }
-
-  env->GetLongArrayRegion(addresses, 0, size, values.data());
-  env->GetLongArrayRegion(counts, 0, size, values.data() + size);
-  for (jsize i = 0; i < size; i++) {
-    segments[i].data = reinterpret_cast<const void *>(values.data()[i]);
-    segments[i].count = values.data()[size + i];
-  }
-
-  return true;
-}
-
-void write_position(JNIEnv *env, const sparkfp4_position &position, jlongArray where, jfloatArray value) {
-  jlong place[2] = {position.segment, position.index};
-  env->SetLongArrayRegion(where, 0, 2, place);
-  env->SetFloatArrayRegion(value, 0, 1, &position.value);
-}
-
-}  // namespace
+// The binding of org.sparkfp4.kernels.NativeBinding for plain sources.
+#include "jni_arrays.h"
 
 extern "C" {
 
@@ -98,9 +51,8 @@ JNIEXPORT jint JNICALL Java_org_sparkfp4_kernels_NativeBinding_encode(
                       sums == nullptr ? nullptr : totals.data(), &non_finite);
   if (status == SPARKFP4_NON_FINITE) {
     write_position(env, non_finite, where, value);
-  } else if (status == SPARKFP4_OK && sums != nullptr) {
-    static_assert(sizeof(sparkfp4_error_sums) == 2 * sizeof(jdouble));
-    env->SetDoubleArrayRegion(sums, 0, 2 * size, reinterpret_cast<const jdouble *>(totals.data()));
+  } else if (status == SPARKFP4_OK) {
+    write_sums(env, totals.data(), size, sums);
   }
 
   return status;

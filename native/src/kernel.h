@@ -17,12 +17,17 @@ struct ErrorLanes {
   double errors[kLanes];
 };
 
+// What elements are: a sparkfp4_dtype, or kCodeSources + a sparkfp4_codes.
+constexpr int kCodeSources = 3;
+constexpr int kSources = 6;
+
 // Consecutive blocks: rows have whole blocks and no padding, so that the blocks of a segment follow each other in the
 // source and in both outputs, whatever its rows and columns.
 struct EncodeTask {
   const unsigned char *source;
   int64_t blocks;
   float global_scale;
+  const float *block_scales;  // the source's, one a block, where it has codes
   unsigned char *packed;
   unsigned char *scales;
   ErrorLanes *sums;  // null where they are not wanted; the first block of a task goes to lane 0
@@ -33,10 +38,30 @@ struct EncodeTask {
 using AmaxFunction = uint32_t (*)(const unsigned char *source, int64_t elements);
 using EncodeFunction = uint32_t (*)(const EncodeTask &task);
 
+// Of blocks of codes, as binary32 bits.
+using CodeAmaxFunction = uint32_t (*)(const unsigned char *source, const float *block_scales, int64_t blocks);
+
+// Elements that share a scale, the first of which begins a byte; the largest magnitude before the rounding, as binary32
+// bits.
+using ToBf16Function = uint32_t (*)(const unsigned char *source, float scale, int64_t elements, unsigned char *out);
+
+// Adds the squares of E2M1 codes in blocks of 32, the first 16 elements of which go to lane 0. The E8M0 scales are from
+// kMinSquareExponent to kMaxSquareExponent, for which no square and no sum of 16 rounds in binary32.
+using SquaresFunction = void (*)(const unsigned char *codes, const unsigned char *scales, int64_t blocks,
+                                 double *lanes);
+constexpr int kMinSquareExponent = -73;
+constexpr int kMaxSquareExponent = 59;
+
 struct Kernel {
-  AmaxFunction amax[3];         // by sparkfp4_dtype
-  EncodeFunction encode[2][3];  // by sparkfp4_recipe, sparkfp4_dtype
+  AmaxFunction amax[kCodeSources];     // by sparkfp4_dtype
+  EncodeFunction encode[2][kSources];  // by sparkfp4_recipe, source
+  CodeAmaxFunction code_amax[3];       // by sparkfp4_codes
+  ToBf16Function to_bf16[3];           // by sparkfp4_codes
+  SquaresFunction squares;
 };
+
+// The kernel of a tier; null where it is not to be had.
+const Kernel *kernel(sparkfp4_tier tier);
 
 extern const Kernel kScalarKernel;
 #ifdef SPARKFP4_X86

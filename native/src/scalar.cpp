@@ -1,5 +1,5 @@
 // The tier for every processor, and the vector tiers' refuge outside the range where their shortcuts are proved.
-#include "arithmetic.h"
+#include "to_bf16.h"
 
 namespace sparkfp4 {
 namespace {
@@ -35,11 +35,12 @@ template <sparkfp4_recipe kRecipe, typename Type>
 uint32_t encode(const EncodeTask &task) {
   uint32_t largest = 0;
   for (int64_t block = 0; block < task.blocks; block++) {
-    const unsigned char *source = task.source + block * kBlock * static_cast<int64_t>(sizeof(typename Type::Bits));
+    const unsigned char *source = task.source + block * Type::kBlockBytes;
+    float source_scale = Type::kCodes ? task.block_scales[block] : 1.0f;
     typename Type::Bits block_amax = 0;
     float w[kBlock];
     for (int i = 0; i < kBlock; i++) {
-      typename Type::Bits bits = load_bits<Type>(source, i);
+      typename Type::Bits bits = load_element<Type>(source, i, source_scale);
       typename Type::Bits magnitude = bits & Type::kMagnitude;
       block_amax = magnitude > block_amax ? magnitude : block_amax;
       w[i] = widen<Type>(bits);
@@ -71,12 +72,46 @@ uint32_t encode(const EncodeTask &task) {
   return largest;
 }
 
+template <typename Type>
+uint32_t code_amax(const unsigned char *source, const float *block_scales, int64_t blocks) {
+  uint32_t largest = 0;
+  for (int64_t block = 0; block < blocks; block++) {
+    for (int i = 0; i < kBlock; i++) {
+      uint32_t bits = load_element<Type>(source + block * Type::kBlockBytes, i, block_scales[block]);
+      uint32_t magnitude = bits & Type::kMagnitude;
+      largest = magnitude > largest ? magnitude : largest;
+    }
+  }
+
+  return largest;
+}
+
+void squares(const unsigned char *codes, const unsigned char *scales, int64_t blocks, double *lanes) {
+  for (int64_t block = 0; block < 2 * blocks; block++) {
+    float terms[kBlock];
+    float scale = bits_as<float>(static_cast<uint32_t>(scales[block / 2]) << 23);
+    for (int i = 0; i < kBlock; i++) {
+      float w = code_value<E2m1>(codes + block * kPackedBlock, i) * scale;
+      terms[i] = w * w;
+    }
+
+    lanes[block % kLanes] += sum_tree(terms);
+  }
+}
+
+struct Scalar {};
+
 }  // namespace
 
 const Kernel kScalarKernel = {
     {amax<Bf16>, amax<F16>, amax<F32>},
-    {{encode<SPARKFP4_MODELOPT, Bf16>, encode<SPARKFP4_MODELOPT, F16>, encode<SPARKFP4_MODELOPT, F32>},
+    {{encode<SPARKFP4_MODELOPT, Bf16>, encode<SPARKFP4_MODELOPT, F16>, encode<SPARKFP4_MODELOPT, F32>,
+      encode<SPARKFP4_MODELOPT, E4m3>, encode<SPARKFP4_MODELOPT, Int4>, encode<SPARKFP4_MODELOPT, E2m1>},
      {encode<SPARKFP4_COMPRESSED_TENSORS, Bf16>, encode<SPARKFP4_COMPRESSED_TENSORS, F16>,
-      encode<SPARKFP4_COMPRESSED_TENSORS, F32>}}};
+      encode<SPARKFP4_COMPRESSED_TENSORS, F32>, encode<SPARKFP4_COMPRESSED_TENSORS, E4m3>,
+      encode<SPARKFP4_COMPRESSED_TENSORS, Int4>, encode<SPARKFP4_COMPRESSED_TENSORS, E2m1>}},
+    {code_amax<E4m3>, code_amax<Int4>, code_amax<E2m1>},
+    {to_bf16<Scalar, E4m3>, to_bf16<Scalar, Int4>, to_bf16<Scalar, E2m1>},
+    squares};
 
 }  // namespace sparkfp4

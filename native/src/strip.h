@@ -11,11 +11,11 @@
 // Included by one file a tier, which gives its Isa internal linkage and so keeps these instances to itself.
 #pragma once
 
-#include "thresholds.h"
+#include "codes.h"
+#include "to_bf16.h"
 
 namespace sparkfp4 {
 
-constexpr int kPrefetch = 4096;  // bytes ahead of the load
 constexpr int kGroup = 4;        // strips that are prepared before their elements are encoded
 
 // The squares of w and w - e2m1(code) * d, one rounding an operation.
@@ -31,26 +31,25 @@ SPARKFP4_INLINE Squares<Isa> squares(typename Isa::Float w, typename Isa::Int co
   return {Isa::mul(w, w), Isa::mul(error, error)};
 }
 
-// What the two widths of elements differ in. Lane b of vector j holds elements 2j and 2j + 1 of block b, or, for 32-bit
-// elements, element j.
+// What the widths of elements differ in. Lane b of vector j holds elements 2j and 2j + 1 of block b, or, for 32-bit
+// elements, element j; codes.h has those of codes.
 template <typename Type>
 struct Layout {
   static constexpr bool kNarrow = sizeof(typename Type::Bits) == 2;
   static constexpr int kBytes = sizeof(typename Type::Bits);
-  static constexpr int kVectors = kNarrow ? 8 : 16;
-  static constexpr uint32_t kMagnitude = kNarrow ? 0x7fff7fff : 0x7fffffff;
+  static constexpr int kVectors = Type::kCodes ? kCodeVectors : kNarrow ? 8 : 16;
+  static constexpr uint32_t kMagnitude = Type::kCodes ? kCodeMagnitude : kNarrow ? 0x7fff7fff : 0x7fffffff;
 };
-
-template <typename Type>
-constexpr int dtype_of() {
-  return std::is_same_v<Type, Bf16> ? SPARKFP4_BF16 : std::is_same_v<Type, F16> ? SPARKFP4_F16 : SPARKFP4_F32;
-}
 
 template <typename Isa, typename Type>
 SPARKFP4_INLINE void load_strip(const unsigned char *source, typename Isa::Int *x) {
+  if constexpr (Type::kCodes) {
+    load_codes<Isa, Type>(source, x);
+  } else {
 #pragma GCC unroll 4
-  for (int i = 0; i < Layout<Type>::kVectors / 4; i++) {
-    Isa::load_transposed(source + 16 * i, kBlock * Layout<Type>::kBytes, x + 4 * i);
+    for (int i = 0; i < Layout<Type>::kVectors / 4; i++) {
+      Isa::load_transposed(source + 16 * i, Type::kBlockBytes, x + 4 * i);
+    }
   }
 }
 
@@ -107,14 +106,18 @@ SPARKFP4_INLINE typename Isa::Float widen_high(typename Isa::Int bits) {
 template <typename Isa, typename Type>
 SPARKFP4_INLINE typename Isa::Int encode_vector(typename Isa::Int x, const typename Isa::Int *bits) {
   typename Isa::Int magnitude = Isa::bit_and(x, Isa::set(Layout<Type>::kMagnitude));
-  return Layout<Type>::kNarrow ? Isa::code_16(x, magnitude, bits) : Isa::code_32(x, magnitude, bits);
+  return Type::kCodes             ? Isa::code_8(x, magnitude, bits)
+         : Layout<Type>::kNarrow ? Isa::code_16(x, magnitude, bits)
+                                 : Isa::code_32(x, magnitude, bits);
 }
 
 // Eight codes of each block in a lane, the first in its lowest bits.
 template <typename Isa, typename Type>
 SPARKFP4_INLINE typename Isa::Int pack_half(const typename Isa::Int *codes) {
   using Int = typename Isa::Int;
-  if constexpr (Layout<Type>::kNarrow) {
+  if constexpr (Type::kCodes) {
+    return pack_codes<Isa, Type>(codes);
+  } else if constexpr (Layout<Type>::kNarrow) {
     // Of a lane's two codes a product makes a byte: the first and 16 times the second.
     Int first = Isa::set(0x00100001);
     Int second = Isa::set(0x10000100);
@@ -132,62 +135,84 @@ SPARKFP4_INLINE typename Isa::Int pack_half(const typename Isa::Int *codes) {
   }
 }
 
-template <typename Isa>
-SPARKFP4_INLINE Squares<Isa> plus(Squares<Isa> a, Squares<Isa> b) {
-  return {Isa::add(a.weight, b.weight), Isa::add(a.error, b.error)};
-}
-
-// Element i and i + 8.
-template <typename Isa, typename Type, int kElement>
-SPARKFP4_INLINE Squares<Isa> two_squares(const typename Isa::Int *x, const typename Isa::Int *codes,
-                                         typename Isa::Float d) {
-  using Int = typename Isa::Int;
-  constexpr int kFirst = Layout<Type>::kNarrow ? kElement / 2 : kElement;
-  constexpr int kSecond = kFirst + Layout<Type>::kVectors / 2;
-  Int a = x[kFirst];
-  Int b = x[kSecond];
-  if constexpr (!Isa::kSignedE2m1) {
-    // The squares are the same without the signs.
-    a = Isa::bit_and(a, Isa::set(Layout<Type>::kMagnitude));
-    b = Isa::bit_and(b, Isa::set(Layout<Type>::kMagnitude));
-  }
-
-  if constexpr (Layout<Type>::kNarrow && kElement % 2 == 1) {
-    return plus<Isa>(
-        squares<Isa>(widen_high<Isa, Type>(a), Isa::template shift_right<16>(codes[kFirst]), d),
-        squares<Isa>(widen_high<Isa, Type>(b), Isa::template shift_right<16>(codes[kSecond]), d));
-  } else {
-    return plus<Isa>(squares<Isa>(widen_low<Isa, Type>(a), codes[kFirst], d),
-                     squares<Isa>(widen_low<Isa, Type>(b), codes[kSecond], d));
-  }
-}
-
-// The fixed tree: i with i + 8, then i + 4, i + 2, i + 1.
-template <typename Isa, typename Type>
-SPARKFP4_INLINE Squares<Isa> sum_squares(const typename Isa::Int *x, const typename Isa::Int *codes,
-                                         typename Isa::Float d) {
-  auto s04 = plus<Isa>(two_squares<Isa, Type, 0>(x, codes, d), two_squares<Isa, Type, 4>(x, codes, d));
-  auto s26 = plus<Isa>(two_squares<Isa, Type, 2>(x, codes, d), two_squares<Isa, Type, 6>(x, codes, d));
-  auto even = plus<Isa>(s04, s26);
-  auto s15 = plus<Isa>(two_squares<Isa, Type, 1>(x, codes, d), two_squares<Isa, Type, 5>(x, codes, d));
-  auto s37 = plus<Isa>(two_squares<Isa, Type, 3>(x, codes, d), two_squares<Isa, Type, 7>(x, codes, d));
-  auto odd = plus<Isa>(s15, s37);
-  return plus<Isa>(even, odd);
-}
-
 // A strip between its two steps.
 template <typename Isa, typename Type>
 struct Prepared {
   typename Isa::Int x[Layout<Type>::kVectors];
   typename Isa::Int bits[kThresholds];
   typename Isa::Float d;
+  typename Isa::Float source_scale;  // of codes
 };
 
+template <typename Isa>
+SPARKFP4_INLINE Squares<Isa> plus(Squares<Isa> a, Squares<Isa> b) {
+  return {Isa::add(a.weight, b.weight), Isa::add(a.error, b.error)};
+}
+
+// Element i and i + 8 of codes.
+template <typename Isa, typename Type, int kElement>
+SPARKFP4_INLINE Squares<Isa> two_squares_of_codes(const Prepared<Isa, Type> &strip, const typename Isa::Int *codes) {
+  constexpr int kVector = kNibbles<Type> ? kElement % 2 : kElement / 4;
+  constexpr int kByte = kNibbles<Type> ? kElement / 2 : kElement % 4;
+  Squares<Isa> both[2];
+#pragma GCC unroll 2
+  for (int i = 0; i < 2; i++) {
+    // The squares are the same without the signs.
+    typename Isa::Float w = code_magnitude<Isa, Type, kByte>(
+        Isa::bit_and(strip.x[kVector + 2 * i], Isa::set(kCodeMagnitude)), strip.source_scale);
+    typename Isa::Int code = Isa::template shift_right<8 * kByte>(codes[kVector + 2 * i]);
+    typename Isa::Float error = Isa::sub(w, Isa::mul(Isa::e2m1_magnitude(code), strip.d));
+    both[i] = {Isa::mul(w, w), Isa::mul(error, error)};
+  }
+
+  return plus<Isa>(both[0], both[1]);
+}
+
+// Element i and i + 8.
+template <typename Isa, typename Type, int kElement>
+SPARKFP4_INLINE Squares<Isa> two_squares(const Prepared<Isa, Type> &strip, const typename Isa::Int *codes) {
+  using Int = typename Isa::Int;
+  if constexpr (Type::kCodes) {
+    return two_squares_of_codes<Isa, Type, kElement>(strip, codes);
+  } else {
+    constexpr int kFirst = Layout<Type>::kNarrow ? kElement / 2 : kElement;
+    constexpr int kSecond = kFirst + Layout<Type>::kVectors / 2;
+    Int a = strip.x[kFirst];
+    Int b = strip.x[kSecond];
+    if constexpr (!Isa::kSignedE2m1) {
+      // The squares are the same without the signs.
+      a = Isa::bit_and(a, Isa::set(Layout<Type>::kMagnitude));
+      b = Isa::bit_and(b, Isa::set(Layout<Type>::kMagnitude));
+    }
+
+    if constexpr (Layout<Type>::kNarrow && kElement % 2 == 1) {
+      return plus<Isa>(
+          squares<Isa>(widen_high<Isa, Type>(a), Isa::template shift_right<16>(codes[kFirst]), strip.d),
+          squares<Isa>(widen_high<Isa, Type>(b), Isa::template shift_right<16>(codes[kSecond]), strip.d));
+    } else {
+      return plus<Isa>(squares<Isa>(widen_low<Isa, Type>(a), codes[kFirst], strip.d),
+                       squares<Isa>(widen_low<Isa, Type>(b), codes[kSecond], strip.d));
+    }
+  }
+}
+
+// The fixed tree: i with i + 8, then i + 4, i + 2, i + 1.
+template <typename Isa, typename Type>
+SPARKFP4_INLINE Squares<Isa> sum_squares(const Prepared<Isa, Type> &strip, const typename Isa::Int *codes) {
+  auto s04 = plus<Isa>(two_squares<Isa, Type, 0>(strip, codes), two_squares<Isa, Type, 4>(strip, codes));
+  auto s26 = plus<Isa>(two_squares<Isa, Type, 2>(strip, codes), two_squares<Isa, Type, 6>(strip, codes));
+  auto even = plus<Isa>(s04, s26);
+  auto s15 = plus<Isa>(two_squares<Isa, Type, 1>(strip, codes), two_squares<Isa, Type, 5>(strip, codes));
+  auto s37 = plus<Isa>(two_squares<Isa, Type, 3>(strip, codes), two_squares<Isa, Type, 7>(strip, codes));
+  auto odd = plus<Isa>(s15, s37);
+  return plus<Isa>(even, odd);
+}
+
 // Loads a strip, writes its scales and finds its thresholds. False, for which nothing is to be relied on, where d
-// leaves the range in which those are exact.
+// or the source's scale leaves the range in which those are exact.
 template <typename Isa, sparkfp4_recipe kRecipe, typename Type>
-SPARKFP4_INLINE bool prepare_strip(const unsigned char *source, float global_scale, unsigned char *scales,
-                                   typename Isa::Int *largest, Prepared<Isa, Type> *strip) {
+SPARKFP4_INLINE bool prepare_strip(const unsigned char *source, const float *block_scales, float global_scale,
+                                   unsigned char *scales, typename Isa::Int *largest, Prepared<Isa, Type> *strip) {
   using Int = typename Isa::Int;
   Int x[Layout<Type>::kVectors];
   load_strip<Isa, Type>(source, x);
@@ -196,13 +221,22 @@ SPARKFP4_INLINE bool prepare_strip(const unsigned char *source, float global_sca
     strip->x[j] = x[j];
   }
 
-  Int amax = largest_magnitudes<Isa, Type>(x);
+  Int amax;
+  if constexpr (Type::kCodes) {
+    strip->source_scale = Isa::load_floats(block_scales);
+    amax = largest_of_codes<Isa, Type>(largest_codes<Isa>(x), strip->source_scale);
+  } else {
+    amax = largest_magnitudes<Isa, Type>(x);
+  }
+
   *largest = Isa::max_u32(*largest, amax);
   Factors<Isa> block = factors<Isa, kRecipe, Type>(widen_low<Isa, Type>(amax), global_scale);
   Isa::store_bytes(scales, block.bytes);
   Int bits[kThresholds];
   thresholds<Isa>(block.d, bits);
-  if constexpr (Layout<Type>::kNarrow) {
+  if constexpr (Type::kCodes) {
+    narrow_codes<Isa, Type>(bits, strip->source_scale);
+  } else if constexpr (Layout<Type>::kNarrow) {
     narrow<Isa, Type>(bits);
   }
 
@@ -212,7 +246,11 @@ SPARKFP4_INLINE bool prepare_strip(const unsigned char *source, float global_sca
   }
 
   strip->d = block.d;
-  return proved<Isa>(block.d);
+  if constexpr (Type::kCodes) {
+    return within<Isa>(block.d, kMinScale, kMaxScale) && within<Isa>(strip->source_scale, kMinScale, kMaxScale);
+  } else {
+    return within<Isa>(block.d, kMinFactor, kMaxFactor);
+  }
 }
 
 // Writes a strip's codes and adds its errors to the lanes from lane on.
@@ -228,7 +266,7 @@ SPARKFP4_INLINE void finish_strip(const Prepared<Isa, Type> &strip, unsigned cha
 
   Isa::store_pairs(packed, pack_half<Isa, Type>(codes), pack_half<Isa, Type>(codes + kVectors / 2));
   if constexpr (kSums) {
-    Squares<Isa> total = sum_squares<Isa, Type>(strip.x, codes, strip.d);
+    Squares<Isa> total = sum_squares<Isa, Type>(strip, codes);
     Isa::accumulate(sums->squares + lane, total.weight);
     Isa::accumulate(sums->errors + lane, total.error);
   }
@@ -238,7 +276,7 @@ SPARKFP4_INLINE void finish_strip(const Prepared<Isa, Type> &strip, unsigned cha
 // operations, most of all a division, and the second is short: strip by strip the processor would wait.
 template <typename Isa, sparkfp4_recipe kRecipe, typename Type, bool kSums>
 SPARKFP4_INLINE void encode_group(const EncodeTask &group, typename Isa::Int *largest) {
-  constexpr int64_t kStripBytes = Isa::kWidth * kBlock * Layout<Type>::kBytes;
+  constexpr int64_t kStripBytes = Isa::kWidth * Type::kBlockBytes;
   Prepared<Isa, Type> strips[kGroup];
   int count = static_cast<int>(group.blocks / Isa::kWidth);
   bool exact = true;
@@ -248,12 +286,13 @@ SPARKFP4_INLINE void encode_group(const EncodeTask &group, typename Isa::Int *la
       __builtin_prefetch(source + kPrefetch + j);
     }
 
-    exact &= prepare_strip<Isa, kRecipe, Type>(source, group.global_scale, group.scales + i * Isa::kWidth, largest,
-                                               &strips[i]);
+    const float *block_scales = Type::kCodes ? group.block_scales + i * Isa::kWidth : nullptr;
+    exact &= prepare_strip<Isa, kRecipe, Type>(source, block_scales, group.global_scale,
+                                               group.scales + i * Isa::kWidth, largest, &strips[i]);
   }
 
   if (!exact) {
-    kScalarKernel.encode[kRecipe][dtype_of<Type>()](group);
+    kScalarKernel.encode[kRecipe][Type::kSource](group);
     return;
   }
 
@@ -265,7 +304,6 @@ SPARKFP4_INLINE void encode_group(const EncodeTask &group, typename Isa::Int *la
 
 template <typename Isa, sparkfp4_recipe kRecipe, typename Type, bool kSums>
 static uint32_t encode_blocks(const EncodeTask &task) {
-  constexpr int64_t kBytes = kBlock * Layout<Type>::kBytes;
   constexpr int64_t kGroupBlocks = kGroup * Isa::kWidth;
   static_assert(kGroupBlocks % kLanes == 0, "a group begins at lane 0");
   typename Isa::Int largest = Isa::set(0);
@@ -274,7 +312,8 @@ static uint32_t encode_blocks(const EncodeTask &task) {
   while (left >= Isa::kWidth) {
     group.blocks = left >= kGroupBlocks ? kGroupBlocks : left / Isa::kWidth * Isa::kWidth;
     encode_group<Isa, kRecipe, Type, kSums>(group, &largest);
-    group.source += group.blocks * kBytes;
+    group.source += group.blocks * Type::kBlockBytes;
+    group.block_scales += Type::kCodes ? group.blocks : 0;
     group.packed += group.blocks * kPackedBlock;
     group.scales += group.blocks;
     left -= group.blocks;
@@ -286,7 +325,7 @@ static uint32_t encode_blocks(const EncodeTask &task) {
     ErrorLanes own = {};
     group.blocks = left;
     group.sums = kSums ? &own : nullptr;
-    rest = kScalarKernel.encode[kRecipe][dtype_of<Type>()](group);
+    rest = kScalarKernel.encode[kRecipe][Type::kSource](group);
     int lane = static_cast<int>((task.blocks - left) % kLanes);
     for (int i = 0; kSums && i < left; i++) {
       task.sums->squares[lane + i] += own.squares[i];
@@ -332,7 +371,7 @@ static uint32_t amax(const unsigned char *source, int64_t elements) {
     largest[0] = Isa::max_u32(Isa::bit_and(largest[0], Isa::set(0xffff)), high);
   }
 
-  uint32_t rest = kScalarKernel.amax[dtype_of<Type>()](source + whole, (bytes - whole) / Layout<Type>::kBytes);
+  uint32_t rest = kScalarKernel.amax[Type::kSource](source + whole, (bytes - whole) / Layout<Type>::kBytes);
   uint32_t main = Isa::reduce_max_u32(largest[0]);
   return rest > main ? rest : main;
 }
@@ -341,9 +380,14 @@ template <typename Isa>
 constexpr Kernel kernel_of() {
   return {{amax<Isa, Bf16>, amax<Isa, F16>, amax<Isa, F32>},
           {{encode<Isa, SPARKFP4_MODELOPT, Bf16>, encode<Isa, SPARKFP4_MODELOPT, F16>,
-            encode<Isa, SPARKFP4_MODELOPT, F32>},
+            encode<Isa, SPARKFP4_MODELOPT, F32>, encode<Isa, SPARKFP4_MODELOPT, E4m3>,
+            encode<Isa, SPARKFP4_MODELOPT, Int4>, encode<Isa, SPARKFP4_MODELOPT, E2m1>},
            {encode<Isa, SPARKFP4_COMPRESSED_TENSORS, Bf16>, encode<Isa, SPARKFP4_COMPRESSED_TENSORS, F16>,
-            encode<Isa, SPARKFP4_COMPRESSED_TENSORS, F32>}}};
+            encode<Isa, SPARKFP4_COMPRESSED_TENSORS, F32>, encode<Isa, SPARKFP4_COMPRESSED_TENSORS, E4m3>,
+            encode<Isa, SPARKFP4_COMPRESSED_TENSORS, Int4>, encode<Isa, SPARKFP4_COMPRESSED_TENSORS, E2m1>}},
+          {code_amax<Isa, E4m3>, code_amax<Isa, Int4>, code_amax<Isa, E2m1>},
+          {to_bf16<Isa, E4m3>, to_bf16<Isa, Int4>, to_bf16<Isa, E2m1>},
+          code_squares<Isa>};
 }
 
 }  // namespace sparkfp4

@@ -12,6 +12,7 @@ namespace sparkfp4 {
 constexpr float kMinFactor = 0x1p-100f;
 constexpr float kMaxFactor = 0x1p125f;
 constexpr int kThresholds = 8;
+constexpr int kPrefetch = 4096;  // bytes ahead of the load
 
 template <typename Isa>
 struct Factors {
@@ -69,9 +70,8 @@ SPARKFP4_INLINE Factors<Isa> factors(typename Isa::Float amax, float global_scal
 }
 
 template <typename Isa>
-SPARKFP4_INLINE bool proved(typename Isa::Float d) {
-  return Isa::all(Isa::less_equal(Isa::set_float(kMinFactor), d)) &&
-         Isa::all(Isa::less_equal(d, Isa::set_float(kMaxFactor)));
+SPARKFP4_INLINE bool within(typename Isa::Float x, float least, float most) {
+  return Isa::all(Isa::less_equal(Isa::set_float(least), x)) && Isa::all(Isa::less_equal(x, Isa::set_float(most)));
 }
 
 // Of the midpoint m and the floats just below them, as bits: of the largest float w whose RN(w / d) is no greater than

@@ -166,7 +166,7 @@ public final class Checkpoint {
 
   /**
    * The other files that go with the weights, by name, {@value #CONFIG} among them. Left out are weights in other
-   * formats, the index, {@code README.md}, git's files and sub-folders.
+   * formats, the index, {@code hf_quant_config.json}, {@code README.md}, git's files and sub-folders.
    */
   public List<FileStatus> sideFiles() {
     return sideFiles;

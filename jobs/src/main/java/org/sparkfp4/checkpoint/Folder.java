@@ -17,6 +17,9 @@ import org.apache.hadoop.fs.Path;
 
 /** The files directly in a checkpoint's folder, by their parts. */
 record Folder(Path path, List<FileStatus> files) {
+  /** How the source is quantized, in the form of NVIDIA's tools: the output is not. */
+  private static final String QUANTIZATION = "hf_quant_config.json";
+
   private static final String SAFETENSORS = ".safetensors";
   private static final String LONE_SHARD = "model.safetensors";
   // weights of other formats, and what belongs to the place that the checkpoint came from
@@ -119,6 +122,7 @@ record Folder(Path path, List<FileStatus> files) {
     return !lower.endsWith(SAFETENSORS)
         && !name.equals(CheckpointIndex.NAME)
         && !lower.equals("readme.md")
+        && !name.equals(QUANTIZATION)
         && !lower.startsWith(".git")
         && LEFT_BEHIND_ENDINGS.stream().noneMatch(lower::endsWith);
   }

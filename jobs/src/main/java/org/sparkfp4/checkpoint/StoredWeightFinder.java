@@ -201,7 +201,8 @@ final class StoredWeightFinder {
 
     List<Long> shape = List.of(scheme.scaleRows(rows), scheme.scaleCols(cols));
     boolean stacked = scale.shape().size() == 3 && List.of(scale.rows(), scale.cols()).equals(shape);
-    return stacked || scale.shape().equals(shape) || (scheme.blockCols() <= 0 && scale.shape().equals(List.of(shape.get(0))));
+    boolean vector = scheme.blockCols() <= 0 && scale.shape().equals(List.of(shape.get(0)));
+    return stacked || vector || scale.shape().equals(shape);
   }
 
   private static String expected(WeightScheme scheme, long rows, long cols) {

@@ -43,7 +43,8 @@ record QuantizeResult(int shards, long bytes, double relativeError, LayerError w
         cast.all() == 0
             ? ""
             : String.format(
-                Locale.ROOT, "; %,d of %,d blocks cast exactly from MXFP4", cast.all() - cast.requantized(), cast.all());
+                Locale.ROOT, "; %,d of %,d blocks cast exactly from MXFP4",
+                cast.all() - cast.requantized(), cast.all());
     return String.format(Locale.ROOT, "%s: %d shards, %,d bytes%s%s", folder, shards, bytes, exactness, exact);
   }
 }

@@ -2,19 +2,23 @@ package org.sparkfp4.layouts;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.List;
 
 /** The output's config.json. */
 final class ConfigJson {
   private static final String QUANTIZATION = "quantization_config";
+
+  /** Keys that say how the source is stored, which the output is not. */
+  private static final List<String> OF_SOURCE = List.of(QUANTIZATION, "compression_config", "expert_dtype");
 
   private ConfigJson() {}
 
   /** The source's config.json with {@code quantization} in place of whatever it says of quantization. */
   static ConfigFile with(ObjectNode source, ObjectNode quantization) {
     ObjectNode config = source.deepCopy();
-    config.remove(QUANTIZATION);
+    config.remove(OF_SOURCE);
     if (config.get("text_config") instanceof ObjectNode nested) {
-      nested.remove(QUANTIZATION);
+      nested.remove(OF_SOURCE);
     }
 
     config.set(QUANTIZATION, quantization);

@@ -18,7 +18,13 @@ import org.sparkfp4.safetensors.TensorInfo;
  * @param length bytes of the item
  * @param alignment what the place of the item must be a multiple of: the largest element's bytes
  */
-record ItemDraft(LocatedTensor anchor, Unit unit, StoredWeight stored, List<UnitTensor> tensors, long length, int alignment) {
+record ItemDraft(
+    LocatedTensor anchor,
+    Unit unit,
+    StoredWeight stored,
+    List<UnitTensor> tensors,
+    long length,
+    int alignment) {
   static ItemDraft copied(LocatedTensor tensor) {
     return new ItemDraft(tensor, null, null, List.of(), tensor.length(), alignment(tensor.dtype()));
   }

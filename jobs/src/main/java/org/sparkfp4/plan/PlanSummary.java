@@ -171,9 +171,14 @@ public record PlanSummary(
       long outputRowBytes = blocks * (Nvfp4.BLOCK / 2 + 1);
       long most = 0;
       for (Slab slab : unit.slabs(slabBytes)) {
-        long rows = slab.isWhole() ? unit.members().stream().mapToLong(member -> member.weight().rows()).sum() : slab.rows();
+        long source = slab.isWhole()
+            ? unit.sourceBytes()
+            : unit.dataBytes(slab.rows()) + unit.scaleBytes(slab.rows());
+        long rows = slab.isWhole()
+            ? unit.members().stream().mapToLong(member -> member.weight().rows()).sum()
+            : slab.rows();
         long scales = slab.isWhole() ? 0 : blocks * unit.members().get(slab.member()).weight().rows();
-        most = Math.max(most, unit.dataBytes(rows) + rows * outputRowBytes + scales);
+        most = Math.max(most, source + rows * outputRowBytes + scales);
       }
 
       return most;

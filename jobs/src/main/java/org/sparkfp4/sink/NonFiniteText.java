@@ -36,8 +36,8 @@ final class NonFiniteText {
     long scaleCol = stored.blockCols() == 0 ? 0 : col / stored.blockCols();
     if (stored.codes() == CodeType.E4M3) {
       return String.format(
-          Locale.ROOT, "Invalid weight in %s: element [%d, %d] in file %s/%s, multiplied by its scale, element [%d, %d] "
-              + "of %s in file %s/%s, is %s; %s",
+          Locale.ROOT, "Invalid weight in %s: element [%d, %d] in file %s/%s, multiplied by its scale, element "
+              + "[%d, %d] of %s in file %s/%s, is %s; %s",
           weight.name(), row, col, input, weight.file(), scaleRow, scaleCol, scale.name(), input, scale.file(), value,
           REMEDY);
     }

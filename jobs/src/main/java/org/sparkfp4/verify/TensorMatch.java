@@ -58,8 +58,15 @@ final class TensorMatch {
     matchCopies();
     quantized.tensors().stream()
         .filter(tensor -> !parts.contains(tensor.name()) && !unquantized.contains(tensor.name()))
+        .filter(tensor -> !isCacheScale(tensor))
         .forEach(tensor -> differences.add("Unexpected tensor " + describe(tensor)
             + ": the source has none of that name, and it is no part of a quantized layer"));
+  }
+
+  /** Scales of a quantized key-value cache stand beside the layers; no source has them. */
+  private static boolean isCacheScale(LocatedTensor tensor) {
+    return tensor.rows() * tensor.cols() == 1
+        && (tensor.name().endsWith(".k_scale") || tensor.name().endsWith(".v_scale"));
   }
 
   /** The layers whose bytes can be verified, by module. */
@@ -165,10 +172,11 @@ final class TensorMatch {
     LocatedTensor weight = stored.weight();
     boolean fits = (stored.scale() != null || WEIGHTS.contains(weight.dtype()))
         && (weight.shape().size() == 2 || weight.shape().size() == 3)
+        && weight.length() > 0
         && weight.cols() % Nvfp4.BLOCK == 0;
     if (!fits) {
       differences.add("Cannot verify the layer of source tensor " + describe(weight)
-          + ": its weight is no BF16, F16, F32 or stored-quantized matrix whose columns are a multiple of "
+          + ": its weight is no BF16, F16, F32 or stored-quantized matrix, or empty, or its columns are no multiple of "
           + Nvfp4.BLOCK);
     }
 

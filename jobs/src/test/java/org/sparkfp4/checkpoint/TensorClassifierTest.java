@@ -10,7 +10,6 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.FieldSource;
-import org.junit.jupiter.params.provider.ValueSource;
 import org.sparkfp4.safetensors.DType;
 
 class TensorClassifierTest {
@@ -153,39 +152,6 @@ class TensorClassifierTest {
     model.replace("model.layers.0.self_attn.q_proj.weight", DType.BF16, 4, 16, 64);
 
     refused(model, "Invalid tensor model.layers.0.self_attn.q_proj.weight", "its shape [4, 16, 64] is not that of a");
-  }
-
-  @Test
-  void refusesAConfigThatSaysItIsQuantized() {
-    SyntheticModel model = SyntheticModel.of("deepseek_v3");
-    model.config().putObject("quantization_config").put("quant_method", "fp8").put("fmt", "e4m3")
-        .putArray("weight_block_size").add(128).add(128);
-    refused(model, "Cannot quantize a checkpoint that is quantized already: quantization_config of its config.json says"
-        + " quant_method \"fp8\", fmt \"e4m3\", weight_block_size [128,128]; only BF16, F16 and F32 sources");
-
-    SyntheticModel nested = SyntheticModel.of("deepseek_v3");
-    nested.config().putObject("text_config").putObject("quantization_config").put("quant_method", "compressed-tensors");
-    refused(nested, "says quant_method \"compressed-tensors\"");
-  }
-
-  @ParameterizedTest
-  @ValueSource(strings = {"F8_E4M3", "I8", "U8"})
-  void refusesQuantizedWeights(String dtype) {
-    SyntheticModel model = SyntheticModel.of("qwen3_moe");
-    model.replace("model.layers.1.mlp.experts.0.up_proj.weight", DType.named(dtype), 32, 64);
-
-    refused(model, "Cannot quantize model.layers.1.mlp.experts.0.up_proj.weight (model-00001-of-00002.safetensors): its"
-        + " dtype is " + dtype + "; only BF16, F16 and F32 sources are read so far");
-  }
-
-  @ParameterizedTest
-  @ValueSource(strings = {"weight_packed", "weight_scale_inv", "weight_scale"})
-  void refusesTheScalesOfQuantizedWeights(String part) {
-    SyntheticModel model = SyntheticModel.of("qwen3_moe");
-    model.tensors().removeIf(tensor -> tensor.name().equals("model.layers.0.mlp.experts.0.gate_proj.weight"));
-    model.add("model.layers.0.mlp.experts.0.gate_proj." + part, 32, 32);
-
-    refused(model, "it has the tensor model.layers.0.mlp.experts.0.gate_proj." + part);
   }
 
   private static long count(List<BlockTensors> blocks, Role role) {

@@ -90,7 +90,7 @@ class GoldenIT {
   }
 
   @Test
-  void oneWorkerOrTwoProcessesGiveTheSameBytes() throws Exception {
+  void twoExecutorProcessesGiveTheSameBytes() throws Exception {
     Path cluster = folder.resolve("cluster");
     SparkSubmitResult result = SparkSubmit.localCluster(2).run(arguments(SOURCE, cluster));
 

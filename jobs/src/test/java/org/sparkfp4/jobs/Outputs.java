@@ -30,8 +30,8 @@ final class Outputs {
   }
 
   private static Map<String, Path> checkpointFiles(Path folder) {
-    return list(folder, name -> name.contains("safetensors")).collect(Collectors.toMap(Outputs::name, Function.identity(),
-        (one, other) -> one, TreeMap::new));
+    return list(folder, name -> name.contains("safetensors"))
+        .collect(Collectors.toMap(Outputs::name, Function.identity(), (one, other) -> one, TreeMap::new));
   }
 
   /** Inode and time of change of every file in a folder whose name has the ending: a rewritten file has others. */

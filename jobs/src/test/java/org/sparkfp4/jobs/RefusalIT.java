@@ -187,8 +187,8 @@ class RefusalIT {
     SparkSubmitResult result = quantize();
 
     assertThat(result.status()).isEqualTo(1);
-    assertThat(result.err()).matches("(?s)Cannot write to .*: [\\d,]+ bytes are needed and [\\d,]+ are free; make room, "
-        + "or choose another folder\\R");
+    assertThat(result.err()).matches("Cannot write to .*: [\\d,]+ bytes are needed and [\\d,]+ are free; "
+        + "make room, or choose another folder\\R");
     assertThat(output).doesNotExist();
   }
 

@@ -166,6 +166,14 @@ class VerificationTest {
   }
 
   @Test
+  void scalesOfAQuantizedCacheMayStandBeside() throws Exception {
+    tensors.put("model.layers.0.self_attn.k_proj.k_scale", scalar(1));
+    tensors.put("model.layers.0.self_attn.v_proj.v_scale", scalar(1));
+
+    assertThat(verify(0).differences()).isEmpty();
+  }
+
+  @Test
   void formsOfParts() throws Exception {
     StoredTensor packed = tensors.get(EXPERT + "down_proj.weight");
     tensors.put(EXPERT + "down_proj.weight", new StoredTensor(DType.I8, packed.shape(), packed.data()));
@@ -204,6 +212,21 @@ class VerificationTest {
             "Layer model.layers.0.mlp.gate is in high precision (BF16), but config.json does not exclude it",
             "Layer " + EXPERT + "down_proj is quantized, but config.json excludes it by \"model.layers.1.mlp*\"")
         .hasSize(13);
+  }
+
+  @Test
+  void exclusionsAreReadAsLoadersReadThem() {
+    ModulePattern glob = ModulePattern.glob("model.layers.*.mlp.gate");
+    assertThat(glob.excludes("model.layers.10.mlp.gate")).isTrue();
+    assertThat(glob.mayExclude("model.layers.10.mlp.gate_proj")).isFalse();
+    ModulePattern name = ModulePattern.glob("model.layers.1.mlp.gate");
+    assertThat(name.excludes("model.layers.1.mlp.gate_proj")).isFalse();
+    assertThat(name.mayExclude("model.layers.1.mlp.gate_proj")).isTrue();
+    ModulePattern regex = ModulePattern.nameOrRegex("re:.*mlp\\.gate$");
+    assertThat(regex.excludes("model.layers.1.mlp.gate")).isTrue();
+    assertThat(regex.mayExclude("model.layers.1.mlp.gate_proj")).isFalse();
+    assertThat(ModulePattern.nameOrRegex("re:model\\.layers\\.1\\.").excludes("model.layers.1.mlp.gate")).isTrue();
+    assertThat(ModulePattern.nameOrRegex("lm_head").mayExclude("lm_head.x")).isFalse();
   }
 
   @Test

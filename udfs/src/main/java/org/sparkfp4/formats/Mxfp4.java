@@ -104,7 +104,10 @@ public final class Mxfp4 {
 
     int blocks = Nvfp4.blocks(rows, cols, packed, scalesOut);
     if (Nvfp4.isZero(amax(kmax))) {
-      largestExponent(scales);
+      if (largestExponent(scales) > kmax) {
+        throw aboveLargest(kmax);
+      }
+
       Nvfp4.encodeZero(recipe, rows, cols, packed, scalesOut);
       return 0;
     }
@@ -121,8 +124,7 @@ public final class Mxfp4 {
       int scale = scale(scales, scales.position() + index, index);
       int below = kmax - (scale - E8M0.BIAS);
       if (below < 0) {
-        throw new IllegalArgumentException("Invalid scale: 2^" + (scale - E8M0.BIAS) + " of block " + index
-            + " exceeds the unit's largest, 2^" + kmax);
+        throw aboveLargest(kmax);
       }
 
       weights.load(block, w);
@@ -137,6 +139,12 @@ public final class Mxfp4 {
     }
 
     return requantized;
+  }
+
+  /** The error of a cast whose blocks have a larger scale than it was told. */
+  public static IllegalArgumentException aboveLargest(int kmax) {
+    return new IllegalArgumentException("Invalid exponent: " + kmax + ", a block has a larger scale than 2^" + kmax
+        + "; it must be the largest of all tensors that share the global scale");
   }
 
   private static int scale(ByteBuffer scales, int position, long index) {

@@ -1,5 +1,8 @@
 package org.sparkfp4.formats;
 
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+
 /**
  * How a source stores a weight: plain floating point, or codes with scales beside them.
  *
@@ -7,12 +10,19 @@ package org.sparkfp4.formats;
  * @param stored its codes and scales, or null
  */
 public record SourceScheme(ElementType plain, WeightScheme stored) {
+  /** A model has hundreds of thousands of weights, in a few schemes. */
+  private static final Map<String, SourceScheme> PARSED = new ConcurrentHashMap<>();
+
   /**
    * The scheme of that text: an {@link ElementType}'s name or {@link WeightScheme#text}.
    *
    * @throws IllegalArgumentException if it is neither
    */
   public static SourceScheme parse(String text) {
+    return text == null ? parsed(null) : PARSED.computeIfAbsent(text, SourceScheme::parsed);
+  }
+
+  private static SourceScheme parsed(String text) {
     return text != null && text.indexOf('/') >= 0
         ? new SourceScheme(null, WeightScheme.parse(text))
         : new SourceScheme(ElementType.of(text), null);

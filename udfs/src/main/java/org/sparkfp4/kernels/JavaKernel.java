@@ -177,9 +177,9 @@ final class JavaKernel implements Nvfp4Kernel {
 
   @Override
   public void dequantizeToBf16(WeightScheme scheme, long codes, long scales, long rows, long cols, long out) {
-    long[] segmentRows = {rows};
-    Segments.check(new long[] {codes}, new long[] {scales}, segmentRows);
-    for (QuantizedPiece piece : pieces(scheme, new long[] {codes}, new long[] {scales}, segmentRows, cols)) {
+    Segments.checkTensor(codes, scales, rows, cols);
+    long[][] tensor = {{codes}, {scales}, {rows}};
+    for (QuantizedPiece piece : pieces(scheme, tensor[0], tensor[1], tensor[2], cols)) {
       long before = ElementType.BF16.bytes() * piece.firstRow() * cols;
       ByteBuffer target = buffer(out + before, ElementType.BF16.bytes() * piece.rows() * cols);
       try {

@@ -1,10 +1,13 @@
 package org.sparkfp4.kernels;
 
+import org.sparkfp4.formats.CodeType;
 import org.sparkfp4.formats.ElementType;
 import org.sparkfp4.formats.ErrorSums;
+import org.sparkfp4.formats.Mxfp4;
 import org.sparkfp4.formats.NonFiniteException;
 import org.sparkfp4.formats.Nvfp4;
 import org.sparkfp4.formats.Nvfp4Recipe;
+import org.sparkfp4.formats.ScaleType;
 import org.sparkfp4.formats.WeightScheme;
 
 /** A tier of the native library. */
@@ -23,7 +26,6 @@ final class NativeKernel implements Nvfp4Kernel {
   }
 
   private final Tier tier;
-  private final JavaKernel reference = new JavaKernel();
 
   NativeKernel(Tier tier) {
     this.tier = tier;
@@ -58,38 +60,92 @@ final class NativeKernel implements Nvfp4Kernel {
     int status = NativeBinding.encode(tier.ordinal(), code(recipe), code(type), addresses, rows, cols,
         recipe.globalScale(amax, type), packedAddress, scalesAddress, totals, value, where);
     check(status, value, where);
-    if (sums != null) {
-      for (int i = 0; i < sums.length; i++) {
-        sums[i].set(totals[2 * i], totals[2 * i + 1]);
-      }
-    }
+    set(sums, totals);
   }
 
   @Override
   public float amax(WeightScheme scheme, long[] codes, long[] scales, long[] rows, long cols) {
-    return reference.amax(scheme, codes, scales, rows, cols);
+    Segments.check(codes, scales, rows);
+    Segments.blocks(codes, rows, cols, null);
+    float[] value = new float[1];
+    long[] where = new long[2];
+    int status = NativeBinding.quantizedAmax(tier.ordinal(), code(scheme.codes()), code(scheme.scales()),
+        scheme.blockRows(), scheme.blockCols(), codes, scales, rows, cols, value, where);
+    check(status, value, where);
+    return value[0];
   }
 
   @Override
   public void encode(Nvfp4Recipe recipe, WeightScheme scheme, long[] codes, long[] scales, long[] rows, long cols,
       float amax, long packed, long scalesOut, ErrorSums[] sums) {
-    reference.encode(recipe, scheme, codes, scales, rows, cols, amax, packed, scalesOut, sums);
+    Segments.check(codes, scales, rows);
+    long[] blocks = Segments.blocks(codes, rows, cols, sums);
+    if (Nvfp4.isZero(amax)) {
+      Segments.encodeZero(recipe, blocks, packed, scalesOut);
+      return;
+    }
+
+    double[] totals = sums == null ? null : new double[2 * sums.length];
+    float[] value = new float[1];
+    long[] where = new long[2];
+    int status = NativeBinding.quantizedEncode(tier.ordinal(), code(recipe), code(scheme.codes()),
+        code(scheme.scales()), scheme.blockRows(), scheme.blockCols(), codes, scales, rows, cols,
+        recipe.globalScale(amax, ElementType.F32), packed, scalesOut, totals, value, where);
+    check(status, value, where);
+    set(sums, totals);
   }
 
   @Override
   public int largestExponent(long[] scales, long[] counts) {
-    return reference.largestExponent(scales, counts);
+    Segments.check(scales, counts);
+    float[] value = new float[1];
+    long[] where = new long[2];
+    check(NativeBinding.largestExponent(scales, counts, value, where), value, where);
+    return (int) where[0];
   }
 
   @Override
   public long castMxfp4(Nvfp4Recipe recipe, long[] codes, long[] scales, long[] rows, long cols, int kmax, long packed,
       long scalesOut, ErrorSums[] sums) {
-    return reference.castMxfp4(recipe, codes, scales, rows, cols, kmax, packed, scalesOut, sums);
+    Segments.check(codes, scales, rows);
+    long[] blocks = Segments.mxfp4Blocks(codes, rows, cols, sums);
+    if (Nvfp4.isZero(Mxfp4.amax(kmax))) {
+      Segments.checkExponents(this, scales, blocks, kmax);
+      Segments.encodeZero(recipe, blocks, packed, scalesOut);
+      return 0;
+    }
+
+    double[] totals = sums == null ? null : new double[2 * sums.length];
+    float[] value = new float[1];
+    long[] where = new long[2];
+    int status = NativeBinding.castMxfp4(tier.ordinal(), code(recipe), codes, scales, rows, cols, kmax, packed,
+        scalesOut, totals, value, where);
+    if (status == NativeBinding.INVALID) {
+      // All other arguments have been checked.
+      throw Mxfp4.aboveLargest(kmax);
+    }
+
+    check(status, value, where);
+    set(sums, totals);
+    return where[0];
   }
 
   @Override
   public void dequantizeToBf16(WeightScheme scheme, long codes, long scales, long rows, long cols, long out) {
-    reference.dequantizeToBf16(scheme, codes, scales, rows, cols, out);
+    Segments.checkTensor(codes, scales, rows, cols);
+    float[] value = new float[1];
+    long[] where = new long[2];
+    int status = NativeBinding.dequantizeToBf16(tier.ordinal(), code(scheme.codes()), code(scheme.scales()),
+        scheme.blockRows(), scheme.blockCols(), codes, scales, rows, cols, out, value, where);
+    check(status, value, where);
+  }
+
+  private static void set(ErrorSums[] sums, double[] totals) {
+    if (sums != null) {
+      for (int i = 0; i < sums.length; i++) {
+        sums[i].set(totals[2 * i], totals[2 * i + 1]);
+      }
+    }
   }
 
   private void check(int status, float[] value, long[] where) {
@@ -115,6 +171,25 @@ final class NativeKernel implements Nvfp4Kernel {
     return switch (recipe) {
       case MODELOPT -> 0;
       case COMPRESSED_TENSORS -> 1;
+    };
+  }
+
+  /** As {@code sparkfp4_codes} numbers them. */
+  private static int code(CodeType type) {
+    return switch (type) {
+      case E4M3 -> 0;
+      case INT4 -> 1;
+      case E2M1 -> 2;
+    };
+  }
+
+  /** As {@code sparkfp4_scale_type} numbers them. */
+  private static int code(ScaleType type) {
+    return switch (type) {
+      case F32 -> 0;
+      case BF16 -> 1;
+      case F16 -> 2;
+      case E8M0 -> 3;
     };
   }
 }

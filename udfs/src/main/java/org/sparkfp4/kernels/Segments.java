@@ -1,5 +1,6 @@
 package org.sparkfp4.kernels;
 
+import java.util.Arrays;
 import org.apache.arrow.memory.util.MemoryUtil;
 import org.sparkfp4.formats.Mxfp4;
 import org.sparkfp4.formats.Nvfp4;
@@ -60,6 +61,24 @@ final class Segments {
     }
 
     return blocks(codes, rows, cols, sums);
+  }
+
+  /** What a cast checks of a unit whose blocks it need not look at otherwise. */
+  static void checkExponents(Nvfp4Kernel kernel, long[] scales, long[] blocks, int kmax) {
+    long[] counts = Arrays.stream(blocks).map(count -> count * Nvfp4.BLOCK / Mxfp4.BLOCK).toArray();
+    if (kernel.largestExponent(scales, counts) > kmax) {
+      throw Mxfp4.aboveLargest(kmax);
+    }
+  }
+
+  /** What a tensor to dequantize must be. */
+  static void checkTensor(long codes, long scales, long rows, long cols) {
+    if (cols < 0) {
+      throw new IllegalArgumentException("Invalid columns: " + cols + ", must not be negative");
+    }
+
+    check(new long[] {codes}, new long[] {scales}, new long[] {rows});
+    Math.multiplyExact(rows, cols);
   }
 
   /** A unit of zeros: its sums are zero too, for squares of such weights vanish in binary32. */

@@ -10,7 +10,9 @@ import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.TreeSet;
 import org.apache.hadoop.conf.Configuration;
 import org.junit.jupiter.api.Test;
@@ -29,7 +31,7 @@ import org.sparkfp4.formats.Dequantizer;
 import org.sparkfp4.safetensors.DType;
 
 /** Sources in FP8, INT4 and MXFP4 through the whole job: the bytes that ModelOpt's own functions gave. */
-class StoredSourceTest {
+class StoredSourceIT {
   @TempDir
   private Path folder;
 
@@ -87,11 +89,11 @@ class StoredSourceTest {
   /** Every unit of these is cut, at multiples of its scales' rows. */
   @ParameterizedTest
   @CsvSource({
-    "deepseek_v3_fp8, 16384, on",
+    "deepseek_v3_fp8, 16384, auto",
     "deepseek_v3_fp8, 40000, off",
-    "kimi_k25_int4, 1000, on",
+    "kimi_k25_int4, 1000, auto",
     "kimi_k25_int4, 1g, off",
-    "kimi_k3_mxfp4, 1000, on",
+    "kimi_k3_mxfp4, 1000, auto",
     "kimi_k3_mxfp4, 1000, off"
   })
   void everyWayGivesTheSameBytes(String name, String unitBytes, String columnar) throws Exception {
@@ -151,14 +153,16 @@ class StoredSourceTest {
   /** NaN and infinity, in whole and in cut units, in what is quantized and in what becomes BF16. */
   @ParameterizedTest
   @CsvSource(delimiter = '|', value = {
-    "kimi_k3_mxfp4|language_model.model.layers.2.block_sparse_moe.experts.1.w3.weight_scale|18|FF|256m|Invalid scale in "
-        + "%s: element [4, 2] makes weights NaN, in file ",
-    "kimi_k3_mxfp4|language_model.model.layers.2.block_sparse_moe.experts.1.w3.weight_scale|378|FF|1000|Invalid scale in "
-        + "%s: element [94, 2] makes weights NaN, in file ",
+    "kimi_k3_mxfp4|language_model.model.layers.2.block_sparse_moe.experts.1.w3.weight_scale|18|FF|256m|Invalid scale "
+        + "in %s: element [4, 2] makes weights NaN, in file ",
+    "kimi_k3_mxfp4|language_model.model.layers.2.block_sparse_moe.experts.1.w3.weight_scale|378|FF|1000|Invalid scale "
+        + "in %s: element [94, 2] makes weights NaN, in file ",
     "kimi_k25_int4|language_model.model.layers.1.mlp.experts.1.up_proj.weight_scale|11|7F|256m|Invalid scale in "
         + "%s: element [1, 1] makes weights ",
-    "deepseek_v3_fp8|model.layers.1.mlp.experts.2.up_proj.weight|300|7F|256m|Invalid weight in %s: element [1, 44] in file ",
-    "deepseek_v3_fp8|model.layers.1.mlp.experts.2.up_proj.weight|38400|7F|16384|Invalid weight in %s: element [150, 0] in ",
+    "deepseek_v3_fp8|model.layers.1.mlp.experts.2.up_proj.weight|300|7F|256m|Invalid weight in %s: element "
+        + "[1, 44] in file ",
+    "deepseek_v3_fp8|model.layers.1.mlp.experts.2.up_proj.weight|38400|7F|16384|Invalid weight in %s: element "
+        + "[150, 0] in file ",
     "deepseek_v3_fp8|model.layers.0.self_attn.o_proj.weight|300|FF|256m|Invalid weight in %s: element [1, 44] in file "
   })
   void whatIsNoNumberFailsTheRun(String name, String tensor, int at, String value, String unitBytes, String message)
@@ -190,10 +194,10 @@ class StoredSourceTest {
 
     assertThat(result.status()).as(result.err()).isZero();
     assertThat(result.out())
-        .contains("tensors    34 in, 47 out")
-        .contains("to BF16    5 tensors that the source stores quantized, 557.06 kB; its scales and shapes, 14 tensors");
+        .contains("tensors    35 in, 48 out")
+        .contains("to BF16    5 tensors that the source stores quantized, 557.06 kB; its scales and shapes, 14 ");
     Path output = quantize(CheckpointFiles.golden("deepseek_v3_fp8"), "output", Map.of());
-    assertThat(CheckpointFiles.read(output)).hasSize(47);
+    assertThat(CheckpointFiles.read(output)).hasSize(48);
     assertThat(Files.readString(output.resolve("README.md"))).contains("in BF16");
   }
 
@@ -214,6 +218,103 @@ class StoredSourceTest {
     assertVerified(source, output);
     assertThat(Files.readString(output.resolve("sparkfp4-manifest.json"))).contains("\"requantized\" : 2");
     assertThat(Files.readString(output.resolve("README.md"))).contains("2 of ");
+  }
+
+  /** The same experts as DeepSeek V4 names them, beside FP8 with exponents for scales. */
+  @Test
+  void theNamesOfDeepSeekV4GiveTheSameBytes() throws Exception {
+    Map<String, StoredTensor> source = new TreeMap<>();
+    CheckpointFiles.read(CheckpointFiles.golden("kimi_k3_mxfp4")).forEach((name, tensor) -> {
+      boolean packed = name.endsWith("_packed");
+      DType dtype = packed ? DType.I8 : name.endsWith("_scale") ? DType.F8_E8M0 : tensor.dtype();
+      String stored = v4(name).replace("weight_packed", "weight").replace("weight_scale", "scale");
+      source.put(stored, new StoredTensor(dtype, tensor.shape(), tensor.data()));
+    });
+    StoredTensor attention =
+        CheckpointFiles.read(CheckpointFiles.golden("deepseek_v3_fp8")).get("model.layers.0.self_attn.o_proj.weight");
+    source.put("layers.1.attn.wo_b.weight", attention);
+    source.put("layers.1.attn.wo_b.scale", new StoredTensor(DType.F8_E8M0, List.of(2L, 2L),
+        new byte[] {120, 119, 118, 0}));
+    Path renamed = write("renamed", source, """
+        {"model_type": "deepseek_v4", "hidden_size": 128, "moe_intermediate_size": 96, "n_routed_experts": 3,
+         "num_hidden_layers": 3, "first_k_dense_replace": 1, "expert_dtype": "fp4", "quantization_config":
+         {"quant_method": "fp8", "weight_block_size": [128, 128], "scale_fmt": "ue8m0"}}""");
+
+    Path output = quantize(renamed, "output", Map.of());
+
+    Map<String, StoredTensor> actual = CheckpointFiles.read(output);
+    CheckpointFiles.read(CheckpointFiles.golden("kimi_k3_mxfp4.expected/modelopt_rtn.safetensors")).forEach(
+        (name, right) -> assertThat(actual.get(v4(name)).data()).as(name).isEqualTo(right.data()));
+    assertThat(actual.get("layers.1.attn.wo_b.weight").dtype()).isEqualTo(DType.BF16);
+    assertThat(actual).doesNotContainKey("layers.1.attn.wo_b.scale");
+    assertThat(new ObjectMapper().readTree(output.resolve("config.json").toFile()).has("expert_dtype")).isFalse();
+    assertVerified(renamed, output);
+  }
+
+  private static String v4(String name) {
+    return name.replace("language_model.model.", "").replace("block_sparse_moe", "ffn");
+  }
+
+  /** The scale 2^-7 everywhere, in every form that FP8 has: values are values, whatever their dtype. */
+  @Test
+  void theSameScalesGiveTheSameBytesInEveryForm() throws Exception {
+    String blocks = "\"weight_block_size\": [128, 128],";
+    Path expected = quantize(
+        constantScales("blocks", blocks, "weight_scale_inv", DType.F32, List.of(2L, 2L)), "expected", Map.of());
+
+    for (Path source : List.of(
+        constantScales("bf16", blocks, "weight_scale_inv", DType.BF16, List.of(2L, 2L)),
+        constantScales("e8m0", blocks, "scale", DType.F8_E8M0, List.of(2L, 2L)),
+        constantScales("u8", blocks + "\"scale_fmt\": \"ue8m0\",", "weight_scale", DType.U8, List.of(2L, 2L)),
+        constantScales("tensor", "", "weight_scale", DType.F32, List.of()),
+        constantScales("channel", "", "weight_scale", DType.BF16, null))) {
+      Path output = quantize(source, "of " + source.getFileName(), Map.of());
+
+      Outputs.assertSame(expected, output);
+    }
+
+    assertVerified(folder.resolve("channel"), folder.resolve("of channel"));
+    Outputs.assertSame(expected, quantize(
+        folder.resolve("channel"), "cut", Map.of("spark.fp4.unitBytes", "5000")));
+    Outputs.assertSame(expected, quantize(
+        folder.resolve("tensor"), "cut tensor", Map.of("spark.fp4.unitBytes", "5000")));
+  }
+
+  /** {@code shape} null for a scale a row. */
+  private Path constantScales(String name, String block, String part, DType dtype, List<Long> shape) throws Exception {
+    byte[] value = switch (dtype) {
+      case F32 -> new byte[] {0, 0, 0, 0x3C};
+      case BF16 -> new byte[] {0, 0x3C};
+      default -> new byte[] {120};
+    };
+    Map<String, StoredTensor> source = new TreeMap<>();
+    Map<String, StoredTensor> golden = CheckpointFiles.read(CheckpointFiles.golden("deepseek_v3_fp8"));
+    golden.forEach((tensor, stored) -> {
+      if (!tensor.endsWith(".weight_scale_inv")) {
+        source.put(tensor, stored);
+        return;
+      }
+
+      long rows = golden.get(tensor.replace("_scale_inv", "")).shape().get(0);
+      List<Long> form = shape == null ? List.of(rows, 1L) : shape;
+      ByteBuffer data =
+          ByteBuffer.allocate((int) form.stream().mapToLong(Long::longValue).reduce(value.length, (x, y) -> x * y));
+      while (data.hasRemaining()) {
+        data.put(value);
+      }
+
+      source.put(tensor.replace("weight_scale_inv", part), new StoredTensor(dtype, form, data.array()));
+    });
+    return write(name, source, """
+        {"model_type": "deepseek_v3", "hidden_size": 256, "moe_intermediate_size": 192, "n_routed_experts": 3,
+         "num_hidden_layers": 2, "quantization_config": {%s "quant_method": "fp8"}}""".formatted(block));
+  }
+
+  private Path write(String name, Map<String, StoredTensor> tensors, String config) throws Exception {
+    Path source = Files.createDirectory(folder.resolve(name));
+    CheckpointFiles.write(source.resolve("model.safetensors"), tensors);
+    Files.writeString(source.resolve("config.json"), config);
+    return source;
   }
 
   private Path quantize(Path source, String name, Map<String, String> conf, String... more) {

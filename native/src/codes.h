@@ -1,0 +1,232 @@
+// What strip.h needs to know of sources of codes: a byte an element in registers, whose low seven bits order as the
+// magnitudes do and whose highest is the sign.
+//
+// A source's scale is positive, so that |w| rises with the magnitude of its code, and a block has one: the thresholds
+// are narrowed to magnitudes of codes, and 64 (32) elements are compared at once, dequantized only for the sums.
+#pragma once
+
+#include "thresholds.h"
+
+namespace sparkfp4 {
+
+// Between these no product of a code and its scale, no threshold and no quotient is subnormal, infinite or rounds to
+// zero.
+constexpr float kMinScale = 0x1p-60f;
+constexpr float kMaxScale = 0x1p60f;
+
+constexpr int kCodeVectors = 4;
+constexpr uint32_t kCodeMagnitude = 0x7f7f7f7f;
+
+template <typename Type>
+constexpr bool kNibbles = Type::kBlockBytes == 8;
+
+// Lane b of vector j holds, from its lowest byte on, elements 4j to 4j + 3 of block b; or, of nibbles, the even
+// elements of its first half, the odd ones, and those of its second half.
+template <typename Isa, typename Type>
+SPARKFP4_INLINE void load_codes(const unsigned char *source, typename Isa::Int *x) {
+  if constexpr (kNibbles<Type>) {
+    // Of each nibble: the sign and the magnitude.
+    static constexpr unsigned char kInt4[16] = {0x88, 0x87, 0x86, 0x85, 0x84, 0x83, 0x82, 0x81, 0, 1, 2, 3, 4, 5, 6, 7};
+    static constexpr unsigned char kE2m1[16] = {0, 1, 2, 3, 4, 5, 6, 7, 0x80, 0x81, 0x82, 0x83, 0x84, 0x85, 0x86, 0x87};
+    const unsigned char *table = Type::kSource == Int4::kSource ? kInt4 : kE2m1;
+    typename Isa::Int halves[2];
+    Isa::load_pairs(source, halves);
+    typename Isa::Int low = Isa::set(0x0f0f0f0f);
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; i++) {
+      x[2 * i] = Isa::lookup(table, Isa::bit_and(halves[i], low));
+      x[2 * i + 1] = Isa::lookup(table, Isa::bit_and(Isa::template shift_right<4>(halves[i]), low));
+    }
+  } else {
+    Isa::load_transposed(source, Type::kBlockBytes, x);
+  }
+}
+
+// The magnitude of a block's largest code.
+template <typename Isa>
+SPARKFP4_INLINE typename Isa::Int largest_codes(const typename Isa::Int *x) {
+  using Int = typename Isa::Int;
+  Int any = Isa::max_u8(Isa::max_u8(Isa::bit_and(x[0], Isa::set(kCodeMagnitude)),
+                                    Isa::bit_and(x[1], Isa::set(kCodeMagnitude))),
+                        Isa::max_u8(Isa::bit_and(x[2], Isa::set(kCodeMagnitude)),
+                                    Isa::bit_and(x[3], Isa::set(kCodeMagnitude))));
+  any = Isa::max_u8(any, Isa::template shift_right<16>(any));
+  any = Isa::max_u8(any, Isa::template shift_right<8>(any));
+  return Isa::bit_and(any, Isa::set(0xff));
+}
+
+// An E4M3 magnitude, at bit 20 of its lane, to binary32.
+template <typename Isa>
+SPARKFP4_INLINE typename Isa::Float e4m3_value(typename Isa::Int shifted) {
+  // Below 2^-6 codes count steps of 2^-9: with the exponent of the lowest binade they are 2^-6 too large.
+  auto subnormal = Isa::less_int(shifted, Isa::set(8 << 20));
+  typename Isa::Int exponent = Isa::select_int(subnormal, Isa::set(121u << 23), Isa::set(120u << 23));
+  typename Isa::Float excess = Isa::select(subnormal, Isa::set_float(0x1p-6f), Isa::set_float(0));
+  return Isa::sub(Isa::as_float(Isa::add_int(shifted, exponent)), excess);
+}
+
+// Byte kByte of each lane, a magnitude, times the source's scale.
+template <typename Isa, typename Type, int kByte>
+SPARKFP4_INLINE typename Isa::Float code_magnitude(typename Isa::Int x, typename Isa::Float scale) {
+  constexpr int kShift = 8 * kByte;
+  typename Isa::Float value;
+  if constexpr (Type::kSource == E4m3::kSource) {
+    typename Isa::Int shifted;
+    if constexpr (kShift < 20) {
+      shifted = Isa::template shift_left<20 - kShift>(x);
+    } else {
+      shifted = Isa::template shift_right<kShift - 20>(x);
+    }
+
+    value = e4m3_value<Isa>(Isa::bit_and(shifted, Isa::set(0x7f << 20)));
+  } else if constexpr (Type::kSource == Int4::kSource) {
+    value = Isa::to_float(Isa::bit_and(Isa::template shift_right<kShift>(x), Isa::set(0xf)));
+  } else {
+    value = Isa::e2m1_magnitude(Isa::template shift_right<kShift>(x));
+  }
+
+  return Isa::mul(value, scale);
+}
+
+// The largest |w| of blocks, as bits; those of NaN where a code is.
+template <typename Isa, typename Type>
+SPARKFP4_INLINE typename Isa::Int largest_of_codes(typename Isa::Int code, typename Isa::Float scale) {
+  typename Isa::Int bits = Isa::as_int(code_magnitude<Isa, Type, 0>(code, scale));
+  bits = Isa::bit_and(bits, Isa::set(F32::kMagnitude));
+  if constexpr (Type::kSource == E4m3::kSource) {
+    bits = Isa::select_int(Isa::less_int(Isa::set(0x7e), code), Isa::set(0x7fc00000), bits);
+  }
+
+  return bits;
+}
+
+// The largest magnitude whose value is not above x, or that of the float just above x, and its value.
+template <typename Isa, typename Type>
+SPARKFP4_INLINE typename Isa::Int floor_code(typename Isa::Float x, typename Isa::Float *value) {
+  using Int = typename Isa::Int;
+  using Float = typename Isa::Float;
+  if constexpr (Type::kSource == E4m3::kSource) {
+    x = Isa::min(x, Isa::set_float(448.0f));
+    Int steps = Isa::truncate(Isa::mul(x, Isa::set_float(0x1p9f)));
+    auto subnormal = Isa::less(x, Isa::set_float(0x1p-6f));
+    Float normal = Isa::as_float(Isa::bit_and(Isa::as_int(x), Isa::set(0xfff00000)));
+    *value = Isa::select(subnormal, Isa::mul(Isa::to_float(steps), Isa::set_float(0x1p-9f)), normal);
+    Int code = Isa::sub_int(Isa::template shift_right<20>(Isa::as_int(x)), Isa::set(120 << 3));
+    return Isa::select_int(subnormal, steps, code);
+  } else if constexpr (Type::kSource == Int4::kSource) {
+    Int code = Isa::truncate(Isa::min(x, Isa::set_float(8.0f)));
+    *value = Isa::to_float(code);
+    return code;
+  } else {
+    x = Isa::min(x, Isa::set_float(6.0f));
+    Int code = Isa::sub_int(Isa::template shift_right<22>(Isa::as_int(x)), Isa::set(252));
+    auto subnormal = Isa::less(x, Isa::set_float(1.0f));
+    code = Isa::select_int(subnormal, Isa::truncate(Isa::mul(x, Isa::set_float(2.0f))), code);
+    *value = Isa::e2m1_magnitude(code);
+    return code;
+  }
+}
+
+// The largest magnitude whose |w| = RN(value * scale) is not above the threshold. The quotient is made a little too
+// large, so that its floor is that magnitude or the next; the product tells which.
+template <typename Isa, typename Type>
+SPARKFP4_INLINE typename Isa::Int narrow_code(typename Isa::Int threshold, typename Isa::Float inverse,
+                                              typename Isa::Float scale) {
+  typename Isa::Float value;
+  typename Isa::Int code = floor_code<Isa, Type>(Isa::mul(Isa::as_float(threshold), inverse), &value);
+  return Isa::decrement_if(Isa::less(Isa::as_float(threshold), Isa::mul(value, scale)), code);
+}
+
+// The thresholds as magnitudes of codes, in all bytes of a lane. bits[0] is the magnitude of zero alone: within
+// kMinScale and kMaxScale no other quotient is.
+template <typename Isa, typename Type>
+SPARKFP4_INLINE void narrow_codes(typename Isa::Int *bits, typename Isa::Float scale) {
+  typename Isa::Float inverse = Isa::divide(Isa::set_float(1 + 0x1p-20f), scale);
+  bits[0] = Isa::set(0);
+#pragma GCC unroll 4
+  for (int i = 1; i <= 4; i++) {
+    bits[i] = narrow_code<Isa, Type>(bits[i], inverse, scale);
+  }
+
+  bool doubled = false;
+  if constexpr (Type::kSource == E4m3::kSource) {
+    // 2.5, 3.5 and 5 are doubles of others, and so are their magnitudes if all are of normal codes, 8 apart.
+    doubled = Isa::all(Isa::less(Isa::set_float(8), Isa::to_float(bits[3])));
+    if (doubled) {
+      bits[5] = Isa::min_u32(Isa::add_int(bits[3], Isa::set(8)), Isa::set(0x7f));
+      bits[6] = Isa::min_u32(Isa::add_int(bits[4], Isa::set(8)), Isa::set(0x7f));
+      bits[7] = Isa::min_u32(Isa::add_int(bits[3], Isa::set(16)), Isa::set(0x7f));
+    }
+  }
+
+  if (!doubled) {
+#pragma GCC unroll 3
+    for (int i = 5; i < kThresholds; i++) {
+      bits[i] = narrow_code<Isa, Type>(bits[i], inverse, scale);
+    }
+  }
+
+#pragma GCC unroll 7
+  for (int i = 1; i < kThresholds; i++) {
+    bits[i] = Isa::duplicate_byte(bits[i]);
+  }
+}
+
+// Eight codes of each block in a lane, the first in its lowest bits, from two vectors.
+template <typename Isa, typename Type>
+SPARKFP4_INLINE typename Isa::Int pack_codes(const typename Isa::Int *codes) {
+  if constexpr (kNibbles<Type>) {
+    return Isa::bit_or(codes[0], Isa::template shift_left<4>(codes[1]));
+  } else {
+    // A product makes a byte of two codes, in a word; another one joins the bytes of a lane's words.
+    typename Isa::Int pair = Isa::set(0x10011001);
+    typename Isa::Int join = Isa::set(0x01000001);
+    typename Isa::Int low = Isa::multiply_pairs(Isa::multiply_byte_pairs(codes[0], pair), join);
+    typename Isa::Int high = Isa::multiply_pairs(Isa::multiply_byte_pairs(codes[1], pair), join);
+    return Isa::bit_or(low, Isa::template shift_left<16>(high));
+  }
+}
+
+template <typename Isa, typename Type>
+static uint32_t code_amax(const unsigned char *source, const float *block_scales, int64_t blocks) {
+  typename Isa::Int largest = Isa::set(0);
+  int64_t block = 0;
+  for (; block + Isa::kWidth <= blocks; block += Isa::kWidth) {
+    const unsigned char *strip = source + block * Type::kBlockBytes;
+    for (int j = 0; j < Isa::kWidth * Type::kBlockBytes; j += 64) {
+      __builtin_prefetch(strip + kPrefetch + j);
+    }
+
+    typename Isa::Int x[kCodeVectors];
+    load_codes<Isa, Type>(strip, x);
+    typename Isa::Float scale = Isa::load_floats(block_scales + block);
+    largest = Isa::max_u32(largest, largest_of_codes<Isa, Type>(largest_codes<Isa>(x), scale));
+  }
+
+  uint32_t rest = kScalarKernel.code_amax[Type::kSource - kCodeSources](source + block * Type::kBlockBytes,
+                                                                        block_scales + block, blocks - block);
+  uint32_t main = Isa::reduce_max_u32(largest);
+  return rest > main ? rest : main;
+}
+
+// The squares of whole strips of 16 blocks of 16.
+template <typename Isa>
+static void code_squares(const unsigned char *codes, const unsigned char *scales, int64_t blocks, double *lanes) {
+  constexpr int kScales = kLanes / 2;
+  int64_t block = 0;
+  for (; block + kScales <= blocks; block += kScales) {
+    // 2^(2k - 2), for the squares are summed in quarters.
+    double factors[kLanes];
+    for (int i = 0; i < kScales; i++) {
+      int64_t exponent = 2 * (static_cast<int64_t>(scales[block + i]) - 127) - 2;
+      factors[2 * i] = bits_as<double>((1023 + exponent) << 52);
+      factors[2 * i + 1] = factors[2 * i];
+    }
+
+    Isa::add_squares(codes + block * 2 * kPackedBlock, factors, lanes);
+  }
+
+  kScalarKernel.squares(codes + block * 2 * kPackedBlock, scales + block, blocks - block, lanes);
+}
+
+}  // namespace sparkfp4
