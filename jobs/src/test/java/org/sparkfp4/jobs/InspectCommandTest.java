@@ -63,6 +63,48 @@ class InspectCommandTest {
   }
 
   @Test
+  void tellsWhatWouldBecomeOfEachRole() {
+    int status = run("inspect", GOLDEN.toString(), "--targets", "linears", "--exclude", "*.self_attn.o_proj");
+
+    assertThat(status).as(err.toString()).isZero();
+    assertThat(out.toString())
+        .contains("family        qwen3_moe\n")
+        .containsPattern("(?m)^role +stored +becomes +because +tensors +bytes$")
+        .containsPattern("(?m)^routed experts +BF16 +NVFP4 +24 +")
+        .containsPattern("(?m)^attention +BF16 +NVFP4 +\\d+ +")
+        .containsPattern("(?m)^attention +BF16 +as it is +excluded by \\*\\.self_attn\\.o_proj +2 +")
+        .containsPattern("(?m)^router +BF16 +as it is +router +2 +")
+        .containsPattern("(?m)^quantized +\\d\\d\\.\\d % of the parameters, ");
+  }
+
+  @Test
+  void tellsWhyThereIsNoPlan() throws IOException {
+    run("inspect", GOLDEN.toString(), "--exclude", "*.nothing");
+    assertThat(out.toString()).contains("problem       Invalid --exclude *.nothing: it matches no module");
+
+    Files.copy(GOLDEN.resolve("model-00001-of-00003.safetensors"), folder.resolve("model.safetensors"));
+    Files.writeString(folder.resolve("config.json"), "{\"model_type\": \"unheard_of\"}");
+    assertThat(run("inspect", "--json", folder.toString())).isZero();
+    String text = out.toString();
+    JsonNode plan = new ObjectMapper().readTree(text.substring(text.indexOf("\n{") + 1)).path("plan");
+    assertThat(plan.path("family").isNull()).isTrue();
+    assertThat(plan.path("problems").get(0).textValue())
+        .startsWith("Cannot tell the model family: config.json has model_type [unheard_of]");
+  }
+
+  @Test
+  void takesAFamilyOfTheUsersOwn() throws IOException {
+    Files.writeString(folder.resolve("family.json"), "{\"families\": [{\"name\": \"x\", \"layers\": \"l.{layer}\"}]}");
+
+    assertThat(run("inspect", GOLDEN.toString(), "--family", folder.resolve("none.json").toString())).isEqualTo(1);
+    assertThat(run("inspect", GOLDEN.toString(), "--family", folder.resolve("family.json").toString())).isEqualTo(1);
+    assertThat(err.toString().lines()).containsExactly(
+        "Cannot read the family file " + folder.resolve("none.json") + ": there is none",
+        "Invalid family file " + folder.resolve("family.json")
+            + ": field families[0]: Invalid model family x: it has neither model_types nor architectures");
+  }
+
+  @Test
   void missingFolderIsOneLine() {
     int status = run("inspect", folder.resolve("nowhere").toString());
 

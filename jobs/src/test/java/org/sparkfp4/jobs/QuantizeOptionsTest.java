@@ -1,0 +1,88 @@
+package org.sparkfp4.jobs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.sparkfp4.CheckpointFiles;
+import picocli.CommandLine.Model.OptionSpec;
+
+/** Every option of quantize changes the plan's fingerprint, or is known to change no byte. */
+class QuantizeOptionsTest {
+  private static final Set<String> NO_BYTES =
+      Set.of("--input", "--output", "--dry-run", "--overwrite", "--verbose", "--help", "--version");
+
+  /** Values that each option is tried with; the source allows all of them. */
+  private static final Map<String, List<String>> TRIED = Map.of(
+      "--layout", List.of("compressed-tensors"),
+      "--scale-search", List.of(),
+      "--targets", List.of("linears"),
+      "--include", List.of("model.layers.0.mlp.experts.*"),
+      "--exclude", List.of("model.layers.0.mlp.experts.*"),
+      "--family", List.of("family.json"),
+      "--max-shard-size", List.of("1MB"),
+      "--strict", List.of(""),
+      "--allow-partial-fusion", List.of(""),
+      "--weight-only", List.of(""));
+
+  @TempDir
+  private Path folder;
+
+  @Test
+  void everyOptionIsEitherTriedOrChangesNoByte() {
+    Set<String> known = new TreeSet<>(TRIED.keySet());
+    known.addAll(NO_BYTES);
+    List<String> options = new ArrayList<>();
+    for (OptionSpec option : Main.commandLine().getSubcommands().get("quantize").getCommandSpec().options()) {
+      options.add(option.longestName());
+    }
+
+    assertThat(known).containsAll(options);
+  }
+
+  @Test
+  void everyOptionChangesTheFingerprint() throws Exception {
+    Path source = CheckpointFiles.golden("qwen3_moe_bf16");
+    Files.writeString(folder.resolve("family.json"), """
+        {"families": [{"name": "qwen3_moe", "model_types": ["qwen3_moe"], "layers": "model.layers.{layer}",
+          "experts": "num_experts", "blocks": ["attention", "mlp", "experts"],
+          "kept": {"router": ["model.layers.{layer}.mlp.gate"], "embedding": ["model.embed_tokens"],
+            "lm_head": ["lm_head"]}}]}""");
+    Map<String, String> fingerprints = new TreeMap<>();
+    fingerprints.put("none", fingerprint(source, "none"));
+    TRIED.forEach((option, values) -> {
+      for (String value : values) {
+        String given = value.equals("family.json") ? folder.resolve(value).toString() : value;
+        String[] arguments = given.isEmpty() ? new String[] {option} : new String[] {option, given};
+        fingerprints.put(option, fingerprint(source, "with" + option, arguments));
+      }
+    });
+
+    assertThat(new TreeSet<>(fingerprints.values())).as("%s", fingerprints).hasSize(fingerprints.size());
+  }
+
+  private String fingerprint(Path source, String name, String... options) {
+    Path output = folder.resolve(name);
+    List<String> arguments =
+        new ArrayList<>(List.of("quantize", "--input", source.toString(), "--output", output.toString()));
+    arguments.addAll(List.of(options));
+    SparkSubmitResult result = new InProcess().run(arguments.toArray(new String[0]));
+    assertThat(result.status()).as(result.err()).isZero();
+    try {
+      JsonNode manifest = new ObjectMapper().readTree(output.resolve("sparkfp4-manifest.json").toFile());
+      return manifest.path("fingerprint").asText();
+    } catch (java.io.IOException e) {
+      throw new java.io.UncheckedIOException(e);
+    }
+  }
+}
