@@ -200,6 +200,17 @@ class QuantizedKernelTest {
     }
   }
 
+  /** Codes that would overflow under a scale, but are not there. */
+  @Test
+  void bfloat16OfTheCodesThatAreThere() {
+    WeightScheme scheme = new WeightScheme(CodeType.INT4, ScaleType.F32, 1, 0);
+    byte[] codes = new byte[16];
+    Arrays.fill(codes, (byte) 0xF1);
+    new QuantizedUnit(scheme, 32, new QuantizedUnit.Segment(codes, scales(ScaleType.F32, 0x1p125f), 1)).checkBf16();
+    codes[9] = 0x0F;
+    new QuantizedUnit(scheme, 32, new QuantizedUnit.Segment(codes, scales(ScaleType.F32, 0x1p125f), 1)).checkBf16();
+  }
+
   @Test
   void refusesWhatIsNoSegment() {
     WeightScheme scheme = WeightScheme.parse("E4M3/F32/1x32");
