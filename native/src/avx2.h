@@ -22,6 +22,7 @@ struct Avx2 {
 
   SPARKFP4_OP Int bit_and(Int a, Int b) { return _mm256_and_si256(a, b); }
   SPARKFP4_OP Int bit_or(Int a, Int b) { return _mm256_or_si256(a, b); }
+  SPARKFP4_OP Int bit_xor(Int a, Int b) { return _mm256_xor_si256(a, b); }
   SPARKFP4_OP Int add_int(Int a, Int b) { return _mm256_add_epi32(a, b); }
   SPARKFP4_OP Int sub_int(Int a, Int b) { return _mm256_sub_epi32(a, b); }
   SPARKFP4_OP Int max_u8(Int a, Int b) { return _mm256_max_epu8(a, b); }
@@ -151,6 +152,10 @@ struct Avx2 {
 
   SPARKFP4_OP Int load(const unsigned char *from) { return _mm256_loadu_si256(reinterpret_cast<const Int *>(from)); }
 
+  SPARKFP4_OP Int load_bytes(const unsigned char *from) {
+    return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i *>(from)));
+  }
+
   SPARKFP4_OP Float load_floats(const float *from) { return _mm256_loadu_ps(from); }
 
   // 16 bytes at the same place of blocks v and v + 4.
@@ -195,6 +200,11 @@ struct Avx2 {
   SPARKFP4_OP void store_bytes(unsigned char *to, Int x) {
     __m128i words = _mm_packus_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
     _mm_storel_epi64(reinterpret_cast<__m128i *>(to), _mm_packus_epi16(words, words));
+  }
+
+  SPARKFP4_OP void store_words(unsigned char *to, Int x) {
+    __m128i words = _mm_packus_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
+    _mm_storeu_si128(reinterpret_cast<__m128i *>(to), words);
   }
 
   SPARKFP4_OP void accumulate(double *sums, Float x) {

@@ -22,6 +22,7 @@ struct Avx512 {
 
   SPARKFP4_OP Int bit_and(Int a, Int b) { return _mm512_and_si512(a, b); }
   SPARKFP4_OP Int bit_or(Int a, Int b) { return _mm512_or_si512(a, b); }
+  SPARKFP4_OP Int bit_xor(Int a, Int b) { return _mm512_xor_si512(a, b); }
   SPARKFP4_OP Int add_int(Int a, Int b) { return _mm512_add_epi32(a, b); }
   SPARKFP4_OP Int sub_int(Int a, Int b) { return _mm512_sub_epi32(a, b); }
   SPARKFP4_OP Int max_u8(Int a, Int b) { return _mm512_max_epu8(a, b); }
@@ -147,6 +148,7 @@ struct Avx512 {
 
   SPARKFP4_OP Int load(const unsigned char *from) { return _mm512_loadu_si512(from); }
 
+  SPARKFP4_OP Int load_bytes(const unsigned char *from) { return _mm512_cvtepu8_epi32(load_quarter(from)); }
   SPARKFP4_OP Float load_floats(const float *from) { return _mm512_loadu_ps(from); }
 
   SPARKFP4_OP __m128i load_quarter(const unsigned char *from) {
@@ -198,6 +200,10 @@ struct Avx512 {
 
   SPARKFP4_OP void store_bytes(unsigned char *to, Int x) {
     _mm_storeu_si128(reinterpret_cast<__m128i *>(to), _mm512_cvtepi32_epi8(x));
+  }
+
+  SPARKFP4_OP void store_words(unsigned char *to, Int x) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i *>(to), _mm512_cvtepi32_epi16(x));
   }
 
   SPARKFP4_OP void accumulate(double *sums, Float x) {

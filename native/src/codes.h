@@ -6,6 +6,7 @@
 #pragma once
 
 #include "thresholds.h"
+#include "to_bf16.h"
 
 namespace sparkfp4 {
 
@@ -218,6 +219,30 @@ static uint32_t code_amax(const unsigned char *source, const float *block_scales
 
   uint32_t rest = kScalarKernel.code_amax[Type::kSource - kCodeSources](source + block * Type::kBlockBytes,
                                                                         block_scales + block, blocks - block);
+  uint32_t main = Isa::reduce_max_u32(largest);
+  return rest > main ? rest : main;
+}
+
+template <typename Isa>
+static uint32_t e4m3_to_bf16(const unsigned char *source, float scale, int64_t elements, unsigned char *out) {
+  using Int = typename Isa::Int;
+  Int largest = Isa::set(0);
+  int64_t i = 0;
+  for (; i + Isa::kWidth <= elements; i += Isa::kWidth) {
+    Int codes = Isa::load_bytes(source + i);
+    Int shifted = Isa::bit_and(Isa::template shift_left<20>(codes), Isa::set(0x7f << 20));
+    Int bits = Isa::as_int(Isa::mul(e4m3_value<Isa>(shifted), Isa::set_float(scale)));
+    Int magnitude = Isa::bit_and(bits, Isa::set(F32::kMagnitude));
+    auto nan = Isa::less_int(Isa::set(0x7e << 20), shifted);
+    largest = Isa::max_u32(largest, Isa::select_int(nan, Isa::set(0x7fc00000), magnitude));
+    Int sign = Isa::bit_and(Isa::template shift_left<24>(codes), Isa::set(0x80000000));
+    bits = Isa::bit_xor(bits, sign);
+    Int odd = Isa::bit_and(Isa::template shift_right<16>(bits), Isa::set(1));
+    Int rounded = Isa::add_int(bits, Isa::add_int(odd, Isa::set(0x7fff)));
+    Isa::store_words(out + 2 * i, Isa::template shift_right<16>(rounded));
+  }
+
+  uint32_t rest = to_bf16<E4m3>(source + i, scale, elements - i, out + 2 * i);
   uint32_t main = Isa::reduce_max_u32(largest);
   return rest > main ? rest : main;
 }

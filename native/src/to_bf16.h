@@ -1,4 +1,4 @@
-// Codes to bfloat16: loops that the compiler makes vectors of, in each tier's file with that tier's instructions.
+// Codes of one scale to bfloat16, a code at a time.
 #pragma once
 
 #include "arithmetic.h"
@@ -18,28 +18,8 @@ static inline Rounded to_bf16(float x) {
   return {static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16), bits & F32::kMagnitude};
 }
 
-// The Tier, of internal linkage, keeps the instances of the files apart.
-template <typename Tier, typename Type>
-static uint32_t bytes_to_bf16(const unsigned char *source, float scale, int64_t elements, unsigned char *out) {
-  constexpr int kChunk = 256;
-  uint32_t largest = 0;
-  for (int64_t start = 0; start < elements; start += kChunk) {
-    int count = static_cast<int>(elements - start < kChunk ? elements - start : kChunk);
-    uint16_t rounded[kChunk];
-    for (int i = 0; i < count; i++) {
-      Rounded element = to_bf16(e4m3_value(source[start + i]) * scale);
-      largest = element.magnitude > largest ? element.magnitude : largest;
-      rounded[i] = element.bits;
-    }
-
-    std::memcpy(out + 2 * start, rounded, 2 * count);
-  }
-
-  return largest;
-}
-
 // Nibbles have 16 values under a scale: their table is made once.
-template <typename Tier, typename Type>
+template <typename Type>
 static uint32_t nibbles_to_bf16(const unsigned char *source, float scale, int64_t elements, unsigned char *out) {
   uint16_t table[16];
   uint32_t largest = 0;
@@ -71,13 +51,20 @@ static uint32_t nibbles_to_bf16(const unsigned char *source, float scale, int64_
   return largest;
 }
 
-template <typename Tier, typename Type>
+template <typename Type>
 static uint32_t to_bf16(const unsigned char *source, float scale, int64_t elements, unsigned char *out) {
-  if constexpr (Type::kSource == E4m3::kSource) {
-    return bytes_to_bf16<Tier, Type>(source, scale, elements, out);
-  } else {
-    return nibbles_to_bf16<Tier, Type>(source, scale, elements, out);
+  if constexpr (Type::kSource != E4m3::kSource) {
+    return nibbles_to_bf16<Type>(source, scale, elements, out);
   }
+
+  uint32_t largest = 0;
+  for (int64_t i = 0; i < elements; i++) {
+    Rounded element = to_bf16(code_value<Type>(source, i) * scale);
+    largest = element.magnitude > largest ? element.magnitude : largest;
+    std::memcpy(out + 2 * i, &element.bits, sizeof element.bits);
+  }
+
+  return largest;
 }
 
 }  // namespace sparkfp4
