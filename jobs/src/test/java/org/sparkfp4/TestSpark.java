@@ -1,6 +1,7 @@
 package org.sparkfp4;
 
 import org.apache.spark.sql.SparkSession;
+import org.sparkfp4.columnar.Fp4Extensions;
 
 /** The one session of the module's tests. */
 public final class TestSpark {
@@ -11,7 +12,9 @@ public final class TestSpark {
   public static synchronized SparkSession session() {
     if (session == null) {
       session = SparkSession.builder()
-          .master("local[2]")
+          // tasks may fail three times, so that a test sees whether what cannot succeed is tried again
+          .master("local[2,4]")
+          .config("spark.sql.extensions", Fp4Extensions.class.getName())
           .config("spark.ui.enabled", "false")
           .config("spark.sql.shuffle.partitions", "2")
           .getOrCreate();

@@ -35,6 +35,7 @@ final class DemoCommand implements Callable<Integer> {
   private static final SyntheticFamily FAMILY = SyntheticFamily.QWEN3_MOE;
   private static final long BYTES = 128 << 20;
   private static final long SHARD_BYTES = 32 << 20;
+  private static final long QUANTIZED_SHARD_BYTES = 8 << 20;
   private static final double SAMPLE = 0.05;
 
   @Option(names = "--output", defaultValue = "sparkfp4-demo", paramLabel = "DIR",
@@ -93,7 +94,10 @@ final class DemoCommand implements Callable<Integer> {
   /** The command as a user would give it; what was made of an older source is replaced. */
   private int quantize(Path source, Path quantized, boolean overwrite) {
     List<String> arguments =
-        new ArrayList<>(List.of("quantize", "--input", source.toString(), "--output", quantized.toString()));
+        new ArrayList<>(
+            List.of(
+                "quantize", "--input", source.toString(), "--output", quantized.toString(),
+                "--max-shard-size", Long.toString(QUANTIZED_SHARD_BYTES)));
     if (overwrite) {
       arguments.add("--overwrite");
     }

@@ -7,6 +7,7 @@ import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
+import org.apache.spark.network.util.JavaUtils;
 import org.apache.spark.sql.SparkSession;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.ModelFamily;
@@ -127,7 +128,7 @@ final class QuantizeCommand implements Callable<Integer> {
     PlanOptions options =
         new PlanOptions(
             layout().name(), scaleSearch(), targets(), weightOnly, maxShardSize == null ? 0 : maxShardSize.bytes());
-    long slabBytes = spark.sparkContext().getConf().getSizeAsBytes("spark.fp4.unitBytes", "256m");
+    long slabBytes = JavaUtils.byteStringAsBytes(spark.conf().get("spark.fp4.unitBytes", "256m"));
     return new Planner(source, family, layout(), options, slabBytes).plan();
   }
 

@@ -9,6 +9,8 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileStatus;
@@ -47,29 +49,37 @@ public final class CheckpointPublisher {
   }
 
   /**
-   * Writes side files, configurations, model card, manifest and index, in this order, and removes the staging folder.
+   * Writes manifest, side files, configurations, model card and index, in this order: whatever is left behind by a run
+   * that ends here is named by the manifest.
    *
    * @param records the record of every shard of the plan
    */
   public void publish(List<ShardRecord> records, OutputLock lock, Configuration conf) throws IOException {
     requireComplete(records);
     output.removeStrayShards(plan);
+    List<ConfigFile> configs = layout.configs((ObjectNode) source.config(), plan);
+    write(Manifest.FILE, JSON.valueToTree(manifest(records, configs)));
     for (FileStatus file : source.sideFiles()) {
       copy(file, conf);
     }
 
-    for (ConfigFile config : layout.configs((ObjectNode) source.config(), plan)) {
+    for (ConfigFile config : configs) {
       write(config.name(), config.content());
     }
 
     AtomicFile.write(
         output.fs(), new Path(output.path(), CARD), modelCard(records, conf).getBytes(StandardCharsets.UTF_8));
-    Manifest manifest =
-        new Manifest(
-            producer, plan.fingerprint(), plan.input(), plan.family(), plan.options(), plan.sources(), records);
-    write(Manifest.FILE, JSON.valueToTree(manifest));
     lock.requireHeld();
     write(OutputFolder.INDEX, IndexFile.of(plan));
+  }
+
+  private Manifest manifest(List<ShardRecord> records, List<ConfigFile> configs) {
+    Set<String> files = new TreeSet<>(Set.of(CARD));
+    source.sideFiles().forEach(file -> files.add(file.getPath().getName()));
+    configs.forEach(config -> files.add(config.name()));
+    return new Manifest(
+        producer, plan.fingerprint(), plan.input(), plan.family(), plan.options(), plan.sources(), records,
+        List.copyOf(files));
   }
 
   private String modelCard(List<ShardRecord> records, Configuration conf) throws IOException {

@@ -1,6 +1,7 @@
 package org.sparkfp4.sink;
 
 import java.io.IOException;
+import java.nio.file.Files;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
@@ -20,12 +21,19 @@ public final class FreeSpace {
       existing = existing.getParent();
     }
 
-    long free = fs.getStatus(existing).getRemaining();
+    long free = free(fs, existing);
     if (free < bytes) {
       throw new IOException(
           String.format(
               "Cannot write to %s: %,d bytes are needed and %,d are free; make room, or choose another folder",
               folder, bytes, free));
     }
+  }
+
+  /** Hadoop counts what a local file system keeps back as free too. */
+  private static long free(FileSystem fs, Path folder) throws IOException {
+    return "file".equals(fs.getUri().getScheme())
+        ? Files.getFileStore(java.nio.file.Path.of(folder.toUri().getPath())).getUsableSpace()
+        : fs.getStatus(folder).getRemaining();
   }
 }

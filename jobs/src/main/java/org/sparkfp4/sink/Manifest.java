@@ -14,7 +14,8 @@ import org.sparkfp4.plan.SourceFile;
  * @param family the model family
  * @param options what was asked for
  * @param sources the files that were read
- * @param shards the files that were written, with their SHA-256
+ * @param shards the shards that were written, with their SHA-256
+ * @param files names of the other files that were written beside them, the index apart
  */
 @JsonIgnoreProperties(ignoreUnknown = true)
 public record Manifest(
@@ -24,11 +25,13 @@ public record Manifest(
     String family,
     PlanOptions options,
     List<SourceFile> sources,
-    List<ShardRecord> shards) {
+    List<ShardRecord> shards,
+    List<String> files) {
   public static final String FILE = "sparkfp4-manifest.json";
 
   public Manifest {
     sources = List.copyOf(sources);
     shards = List.copyOf(shards);
+    files = List.copyOf(files);
   }
 }

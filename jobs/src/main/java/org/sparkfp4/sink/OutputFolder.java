@@ -1,8 +1,10 @@
 package org.sparkfp4.sink;
 
+import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
 import java.io.InputStream;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
@@ -59,6 +61,11 @@ public final class OutputFolder {
 
     try (InputStream in = fs.open(manifestFile())) {
       return JSON.readValue(in.readAllBytes(), Manifest.class);
+    } catch (JsonProcessingException e) {
+      throw new IOException(
+          "Invalid manifest " + manifestFile() + ": " + e.getOriginalMessage() + "; choose another folder, or empty "
+              + "this one yourself",
+          e);
     }
   }
 
@@ -149,7 +156,7 @@ public final class OutputFolder {
 
   /**
    * Removes what earlier runs wrote: the index first, so that nobody reads a mixture; then the attempts, so that no
-   * straggler of theirs can give a shard its name; then shards, manifest and records.
+   * straggler of theirs can give a shard its name; then shards, what stood beside them, manifest and records.
    */
   public void clear() throws IOException {
     unpublish();
@@ -158,6 +165,11 @@ public final class OutputFolder {
       if (name.matches(SHARD)) {
         fs.delete(new Path(path, name), false);
       }
+    }
+
+    Manifest manifest = manifest();
+    for (String file : manifest == null ? List.<String>of() : manifest.files()) {
+      fs.delete(new Path(path, new Path(file).getName()), false);
     }
 
     fs.delete(manifestFile(), false);

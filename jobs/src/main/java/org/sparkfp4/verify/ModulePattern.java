@@ -8,18 +8,17 @@ import java.util.regex.PatternSyntaxException;
  *
  * @param text the entry as the file has it
  * @param full what must match a module's whole name
- * @param loose what some loaders take for a match too
+ * @param loose whether some loaders also take a module whose name merely contains the text
  */
-record ModulePattern(String text, Pattern full, Pattern loose) {
-  /** ModelOpt's: a name or a shell pattern. vLLM also takes a module that merely contains the text. */
+record ModulePattern(String text, Pattern full, boolean loose) {
+  /** ModelOpt's: a name or a shell pattern; vLLM looks for the text anywhere in a name too. */
   static ModulePattern glob(String text) {
     StringBuilder regex = new StringBuilder();
     for (char c : text.toCharArray()) {
       regex.append(c == '*' ? ".*" : c == '?' ? "." : Pattern.quote(Character.toString(c)));
     }
 
-    return new ModulePattern(
-        text, Pattern.compile(regex.toString()), Pattern.compile(".*" + Pattern.quote(text) + ".*"));
+    return new ModulePattern(text, Pattern.compile(regex.toString()), true);
   }
 
   /** compressed-tensors': a name, or behind {@code re:} an expression that is matched from the name's start. */
@@ -28,7 +27,7 @@ record ModulePattern(String text, Pattern full, Pattern loose) {
         text.startsWith("re:")
             ? Pattern.compile("(?:" + text.substring(3) + ").*")
             : Pattern.compile(Pattern.quote(text));
-    return new ModulePattern(text, pattern, pattern);
+    return new ModulePattern(text, pattern, false);
   }
 
   /** Whether every loader leaves the module alone. */
@@ -38,6 +37,6 @@ record ModulePattern(String text, Pattern full, Pattern loose) {
 
   /** Whether some loader may leave the module alone. */
   boolean mayExclude(String module) {
-    return excludes(module) || loose.matcher(module).matches();
+    return excludes(module) || (loose && module.contains(text));
   }
 }

@@ -54,7 +54,12 @@ final class QuantizedFolder {
   /** The manifest, or null where another producer made the checkpoint. */
   Manifest manifest() throws IOException {
     JsonNode manifest = json(Manifest.FILE);
-    return manifest.isMissingNode() ? null : JSON.treeToValue(manifest, Manifest.class);
+    try {
+      return manifest.isMissingNode() ? null : JSON.treeToValue(manifest, Manifest.class);
+    } catch (JsonProcessingException e) {
+      throw new IOException(
+          "Cannot verify " + path + ": " + Manifest.FILE + " is no manifest: " + e.getOriginalMessage(), e);
+    }
   }
 
   /** What the index says all tensors take, a missing node where it does not say. */

@@ -7,6 +7,7 @@ import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
@@ -64,7 +65,8 @@ final class ShardVerifier implements Function<ShardTask, ShardFindings> {
     Path path = new Path(quantized, task.file());
     FileSystem fs = RawFileSystem.of(path, conf);
     FileStatus status = fs.getFileStatus(path);
-    if (!SafetensorsHeader.FORMAT_PT.get("format").equals(SafetensorsHeader.read(fs, status).metadata().get("format"))) {
+    Map<String, String> metadata = SafetensorsHeader.read(fs, status).metadata();
+    if (!metadata.entrySet().containsAll(SafetensorsHeader.FORMAT_PT.entrySet())) {
       differences.add("Shard " + task.file() + " has no format \"pt\" in its metadata; some readers refuse it");
     }
 

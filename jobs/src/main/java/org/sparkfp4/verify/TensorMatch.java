@@ -38,8 +38,15 @@ final class TensorMatch {
     source.tensors().stream().filter(tensor -> !claimed.contains(tensor.name())).forEach(this::matchCopy);
     quantized.tensors().stream()
         .filter(tensor -> !claimed.contains(tensor.name()) && source.tensor(tensor.name()).isEmpty())
+        .filter(tensor -> !isCacheScale(tensor))
         .forEach(tensor -> differences.add("Unexpected tensor " + describe(tensor)
             + ": the source has none of that name, and it is no part of a quantized layer"));
+  }
+
+  /** Scales of a quantized key-value cache stand beside the layers; no source has them. */
+  private static boolean isCacheScale(LocatedTensor tensor) {
+    return tensor.rows() * tensor.cols() == 1
+        && (tensor.name().endsWith(".k_scale") || tensor.name().endsWith(".v_scale"));
   }
 
   /** The layers whose bytes can be verified, by module. */
@@ -112,10 +119,12 @@ final class TensorMatch {
   }
 
   private boolean isQuantizable(LocatedTensor weight) {
-    boolean fits = WEIGHTS.contains(weight.dtype()) && weight.shape().size() == 2 && weight.cols() % Nvfp4.BLOCK == 0;
+    boolean fits = WEIGHTS.contains(weight.dtype())
+        && weight.shape().size() == 2 && weight.length() > 0
+        && weight.cols() % Nvfp4.BLOCK == 0;
     if (!fits) {
       differences.add("Cannot verify the layer of source tensor " + describe(weight)
-          + ": its weight is no BF16, F16 or F32 matrix whose columns are a multiple of " + Nvfp4.BLOCK);
+          + ": its weight is no BF16, F16 or F32 matrix, or empty, or its columns are no multiple of " + Nvfp4.BLOCK);
     }
 
     return fits;

@@ -31,7 +31,7 @@ import org.sparkfp4.sink.ShardRecord;
  * in slabs of rows.
  */
 public final class Verification {
-  /** Above what rounding to 4 bits can do (at most 0.2 in any block whose scale is normal): a sign of a wrong layout. */
+  /** More than rounding to 4 bits can do, which is 0.2 in any block whose scale is normal: a sign of a wrong layout. */
   static final double LARGEST_ERROR = 0.25;
 
   private static final int DESCRIBED = 100;

@@ -69,7 +69,8 @@ class OutputFolderTest {
   void finishedCheckpointOfAnotherPlanIsRefused() throws IOException {
     QuantizationPlan plan = plan("a", "experts", 1);
     Manifest manifest =
-        new Manifest("p", "a", plan.input(), "f", plan.options(), plan.sources(), List.of(record(0, "a", 4)));
+        new Manifest(
+            "p", "a", plan.input(), "f", plan.options(), plan.sources(), List.of(record(0, "a", 4)), List.of());
     Files.write(temporary.resolve(Manifest.FILE), JSON.writeValueAsBytes(manifest));
     output.requireOwn();
     output.requireSamePlan(plan, CONF);
@@ -95,7 +96,8 @@ class OutputFolderTest {
   void recordsOfAFinishedCheckpointCountToo() throws IOException {
     QuantizationPlan plan = plan("a", "experts", 1);
     Manifest manifest =
-        new Manifest("p", "a", plan.input(), "f", plan.options(), plan.sources(), List.of(record(0, "a", 4)));
+        new Manifest(
+            "p", "a", plan.input(), "f", plan.options(), plan.sources(), List.of(record(0, "a", 4)), List.of());
     Files.write(temporary.resolve(Manifest.FILE), JSON.writeValueAsBytes(manifest));
     put(SHARD, "1234");
     assertThat(output.finished(plan)).containsOnlyKeys(0);
@@ -106,10 +108,16 @@ class OutputFolderTest {
     put(SHARD, "1234");
     put(OutputFolder.INDEX, "{}");
     put("notes.txt", "mine");
+    put("hf_quant_config.json", "{}");
+    QuantizationPlan plan = plan("a", "experts", 1);
+    Manifest manifest =
+        new Manifest(
+            "p", "a", plan.input(), "f", plan.options(), plan.sources(), List.of(), List.of("hf_quant_config.json"));
+    Files.write(temporary.resolve(Manifest.FILE), JSON.writeValueAsBytes(manifest));
     put("_sparkfp4/attempts/00001-x-1", "half");
     put("_sparkfp4/lock", "{}");
     output.staging().write(record(0, "a", 4));
-    PlanFile.write(CONF, output.staging().plan(), plan("a", "experts", 1));
+    PlanFile.write(CONF, output.staging().plan(), plan);
     output.clear();
     try (var files = Files.walk(temporary)) {
       assertThat(files.filter(Files::isRegularFile).map(file -> temporary.relativize(file).toString()))
