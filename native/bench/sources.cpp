@@ -88,7 +88,8 @@ class Bench {
     double bound = works_[0].bytes_moved / works_[0].median();
     std::printf("\n%s, %.1f million elements, [%ld, %ld]\n\n", title, elements_ / 1e6, static_cast<long>(rows_),
                 static_cast<long>(kCols));
-    std::printf("| work | bytes moved an element | 10^9 elements/s, median of %d | GB/s moved | of memcpy's |\n", rounds);
+    std::printf("| work | bytes moved an element | 10^9 elements/s, median of %d | GB/s moved | of memcpy's |\n",
+                rounds);
     std::printf("| --- | --- | --- | --- | --- |\n");
     for (const Work &work : works_) {
       double rate = elements_ / kGiga / work.median();

@@ -33,8 +33,8 @@ class QuantizedKernelTest {
     Random random = new Random(rows);
     for (String text : SCHEMES) {
       WeightScheme scheme = WeightScheme.parse(text);
-      new QuantizedUnit(scheme, cols, gaussian(scheme, rows, cols, random), gaussian(scheme, 1 + rows / 3, cols, random),
-          gaussian(scheme, 0, cols, random)).check();
+      new QuantizedUnit(scheme, cols, gaussian(scheme, rows, cols, random),
+          gaussian(scheme, 1 + rows / 3, cols, random), gaussian(scheme, 0, cols, random)).check();
     }
   }
 
