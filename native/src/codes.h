@@ -66,7 +66,7 @@ SPARKFP4_INLINE typename Isa::Float e4m3_value(typename Isa::Int shifted) {
   return Isa::sub(Isa::as_float(Isa::add_int(shifted, exponent)), excess);
 }
 
-// Byte kByte of each lane, a magnitude, times the source's scale.
+// The magnitude in byte kByte of each lane, without its sign, times the source's scale.
 template <typename Isa, typename Type, int kByte>
 SPARKFP4_INLINE typename Isa::Float code_magnitude(typename Isa::Int x, typename Isa::Float scale) {
   constexpr int kShift = 8 * kByte;

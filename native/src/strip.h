@@ -157,8 +157,7 @@ SPARKFP4_INLINE Squares<Isa> two_squares_of_codes(const Prepared<Isa, Type> &str
 #pragma GCC unroll 2
   for (int i = 0; i < 2; i++) {
     // The squares are the same without the signs.
-    typename Isa::Float w = code_magnitude<Isa, Type, kByte>(
-        Isa::bit_and(strip.x[kVector + 2 * i], Isa::set(kCodeMagnitude)), strip.source_scale);
+    typename Isa::Float w = code_magnitude<Isa, Type, kByte>(strip.x[kVector + 2 * i], strip.source_scale);
     typename Isa::Int code = Isa::template shift_right<8 * kByte>(codes[kVector + 2 * i]);
     typename Isa::Float error = Isa::sub(w, Isa::mul(Isa::e2m1_magnitude(code), strip.d));
     both[i] = {Isa::mul(w, w), Isa::mul(error, error)};
