@@ -93,7 +93,7 @@ struct Cast {
   // Up to kStrip blocks, whose scales have been checked.
   void strip(const unsigned char *codes, const unsigned char *source_scales, int64_t count, unsigned char *packed,
              unsigned char *scales, ErrorLanes *sums) {
-    std::memcpy(packed, codes, count * kSourceBytes);
+    std::memcpy(packed, codes, static_cast<size_t>(count) * kSourceBytes);
     bool copied = true;
     for (int64_t i = 0; i < count; i++) {
       uint16_t pair = pairs[source_scales[i]];
