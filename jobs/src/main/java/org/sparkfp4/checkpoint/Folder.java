@@ -23,6 +23,10 @@ record Folder(Path path, List<FileStatus> files) {
   private static final List<String> LEFT_BEHIND_ENDINGS =
       List.of(".bin", ".bin.index.json", ".pt", ".pth", ".gguf", ".crc");
 
+  // what describes a quantized checkpoint that this one once was or was next to; an output has its own
+  private static final List<String> OF_ANOTHER_CHECKPOINT =
+      List.of("hf_quant_config.json", "sparkfp4-manifest.json", "_sparkfp4");
+
   static Folder list(FileSystem fileSystem, Path path) throws IOException {
     FileStatus[] listed;
     try {
@@ -119,6 +123,7 @@ record Folder(Path path, List<FileStatus> files) {
     return !lower.endsWith(SAFETENSORS)
         && !name.equals(CheckpointIndex.NAME)
         && !lower.equals("readme.md")
+        && !OF_ANOTHER_CHECKPOINT.contains(name)
         && !lower.startsWith(".git")
         && LEFT_BEHIND_ENDINGS.stream().noneMatch(lower::endsWith);
   }
