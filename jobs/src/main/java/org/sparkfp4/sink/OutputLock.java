@@ -136,9 +136,10 @@ public final class OutputLock implements AutoCloseable {
 
   private static boolean create(FileSystem fs, Path file, Lease lease) throws IOException {
     byte[] content = JSON.writeValueAsBytes(lease);
+    boolean local = fs.getUri().getScheme().equals("file");
+    makeFolder(fs, file.getParent(), local);
     try {
-      fs.mkdirs(file.getParent());
-      if (fs.getUri().getScheme().equals("file")) {
+      if (local) {
         // Hadoop's local file system asks whether the file exists and then creates it, which two runs can do at once
         Files.write(java.nio.file.Path.of(file.toUri().getPath()), content, StandardOpenOption.CREATE_NEW);
       } else {
@@ -156,11 +157,28 @@ public final class OutputLock implements AutoCloseable {
         return false;
       }
 
-      throw new IOException(
-          "Cannot write to " + file.getParent().getParent() + ": its folder " + file.getParent().getName()
-              + " cannot be made or written to (" + e + "); choose another folder, or mend this one",
-          e);
+      throw unwritable(file.getParent(), e);
     }
+  }
+
+  /** Hadoop's local file system does not say why it made no folder. */
+  private static void makeFolder(FileSystem fs, Path folder, boolean local) throws IOException {
+    try {
+      if (local) {
+        Files.createDirectories(java.nio.file.Path.of(folder.toUri().getPath()));
+      } else {
+        fs.mkdirs(folder);
+      }
+    } catch (IOException e) {
+      throw unwritable(folder, e);
+    }
+  }
+
+  private static IOException unwritable(Path folder, IOException cause) {
+    return new IOException(
+        "Cannot write to " + folder.getParent() + ": its folder " + folder.getName() + " cannot be made or written to ("
+            + cause + "); choose another folder, or mend this one",
+        cause);
   }
 
   /** The lease in the file; null when there is none any more or its holder died while it wrote it. */
