@@ -161,8 +161,8 @@ SPARKFP4_API sparkfp4_status sparkfp4_largest_exponent(const sparkfp4_segment *s
 
 /*
  * Casts MXFP4 (E2M1 codes, an E8M0 scale for every 32 elements of a row) to NVFP4 of the global scale 2^m, which
- * COMPRESSED_TENSORS stores as 2^-m, with m = kmax - 8. A block of scale 2^k becomes two of the same codes and the scale
- * 2^(k - m); one below kmax - 17 is encoded anew under this global scale; one of the scale byte 0 becomes zeros.
+ * COMPRESSED_TENSORS stores as 2^-m, with m = kmax - 8. A block of scale 2^k becomes two of the same codes and the
+ * scale 2^(k - m); one of k < kmax - 17 is encoded anew under this global scale; one of the scale byte 0 becomes zeros.
  *
  * cols: a multiple of 32.
  * kmax: of all tensors that share the global scale, from -118 to 124. SPARKFP4_INVALID where a scale exceeds 2^kmax.

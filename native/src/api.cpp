@@ -9,6 +9,7 @@
 #endif
 
 namespace sparkfp4 {
+
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "sources are little-endian and read as they are");
 
 const Kernel *kernel(sparkfp4_tier tier) {

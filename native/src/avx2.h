@@ -22,6 +22,7 @@ struct Avx2 {
 
   SPARKFP4_OP Int bit_and(Int a, Int b) { return _mm256_and_si256(a, b); }
   SPARKFP4_OP Int bit_or(Int a, Int b) { return _mm256_or_si256(a, b); }
+  SPARKFP4_OP Int bit_xor(Int a, Int b) { return _mm256_xor_si256(a, b); }
   SPARKFP4_OP Int add_int(Int a, Int b) { return _mm256_add_epi32(a, b); }
   SPARKFP4_OP Int sub_int(Int a, Int b) { return _mm256_sub_epi32(a, b); }
   SPARKFP4_OP Int max_u8(Int a, Int b) { return _mm256_max_epu8(a, b); }
@@ -151,6 +152,10 @@ struct Avx2 {
 
   SPARKFP4_OP Int load(const unsigned char *from) { return _mm256_loadu_si256(reinterpret_cast<const Int *>(from)); }
 
+  SPARKFP4_OP Int load_bytes(const unsigned char *from) {
+    return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i *>(from)));
+  }
+
   SPARKFP4_OP Float load_floats(const float *from) { return _mm256_loadu_ps(from); }
 
   // 16 bytes at the same place of blocks v and v + 4.
@@ -197,6 +202,11 @@ struct Avx2 {
     _mm_storel_epi64(reinterpret_cast<__m128i *>(to), _mm_packus_epi16(words, words));
   }
 
+  SPARKFP4_OP void store_words(unsigned char *to, Int x) {
+    __m128i words = _mm_packus_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
+    _mm_storeu_si128(reinterpret_cast<__m128i *>(to), words);
+  }
+
   SPARKFP4_OP void accumulate(double *sums, Float x) {
     __m256d low = _mm256_cvtps_pd(_mm256_castps256_ps128(x));
     __m256d high = _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1));
@@ -204,20 +214,26 @@ struct Avx2 {
     _mm256_storeu_pd(sums + 4, _mm256_add_pd(_mm256_loadu_pd(sums + 4), high));
   }
 
-  // The squares of 16 blocks of 16 E2M1 codes, in quarters and times a factor each, to the lanes.
-  SPARKFP4_OP void add_squares(const unsigned char *codes, const double *factors, double *lanes) {
-    const Int squares = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 4, 9, 16, 36, 64, static_cast<char>(144),
-                                                                  0, 1, 4, 9, 16, 36, 64, static_cast<char>(144)));
-    for (int i = 0; i < 16; i += 4) {
-      Int x = load(codes + 8 * i);
-      Int even = _mm256_shuffle_epi8(squares, _mm256_and_si256(x, set(0x0f0f0f0f)));
-      Int odd = _mm256_shuffle_epi8(squares, _mm256_and_si256(_mm256_srli_epi16(x, 4), set(0x0f0f0f0f)));
+  // The squares of 16 blocks of 16 E2M1 codes, two blocks an E8M0 scale, to the lanes.
+  SPARKFP4_OP void add_squares(const unsigned char *codes, const unsigned char *scales, double *lanes) {
+    const Int quarters = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 4, 9, 16, 36, 64, static_cast<char>(144),
+                                                                   0, 1, 4, 9, 16, 36, 64, static_cast<char>(144)));
+    for (int i = 0; i < 4; i++) {
+      Int x = load(codes + 32 * i);
+      Int even = _mm256_shuffle_epi8(quarters, _mm256_and_si256(x, set(0x0f0f0f0f)));
+      Int odd = _mm256_shuffle_epi8(quarters, _mm256_and_si256(_mm256_srli_epi16(x, 4), set(0x0f0f0f0f)));
       Int zero = _mm256_setzero_si256();
       Int sums = _mm256_add_epi64(_mm256_sad_epu8(even, zero), _mm256_sad_epu8(odd, zero));
       // The low halves of the four sums.
       Int low = _mm256_permutevar8x32_epi32(sums, _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6));
-      __m256d scaled = _mm256_mul_pd(_mm256_cvtepi32_pd(_mm256_castsi256_si128(low)), _mm256_loadu_pd(factors + i));
-      _mm256_storeu_pd(lanes + i, _mm256_add_pd(_mm256_loadu_pd(lanes + i), scaled));
+      // 2^(2k - 2), from s = k + 127.
+      int64_t first = scales[2 * i];
+      int64_t second = scales[2 * i + 1];
+      Int exponents = _mm256_setr_epi64x(first, first, second, second);
+      Int biased = _mm256_add_epi64(_mm256_add_epi64(exponents, exponents), _mm256_set1_epi64x(1023 - 2 * 127 - 2));
+      __m256d factor = _mm256_castsi256_pd(_mm256_slli_epi64(biased, 52));
+      __m256d scaled = _mm256_mul_pd(_mm256_cvtepi32_pd(_mm256_castsi256_si128(low)), factor);
+      _mm256_storeu_pd(lanes + 4 * i, _mm256_add_pd(_mm256_loadu_pd(lanes + 4 * i), scaled));
     }
   }
 #undef SPARKFP4_OP

@@ -22,6 +22,7 @@ struct Avx512 {
 
   SPARKFP4_OP Int bit_and(Int a, Int b) { return _mm512_and_si512(a, b); }
   SPARKFP4_OP Int bit_or(Int a, Int b) { return _mm512_or_si512(a, b); }
+  SPARKFP4_OP Int bit_xor(Int a, Int b) { return _mm512_xor_si512(a, b); }
   SPARKFP4_OP Int add_int(Int a, Int b) { return _mm512_add_epi32(a, b); }
   SPARKFP4_OP Int sub_int(Int a, Int b) { return _mm512_sub_epi32(a, b); }
   SPARKFP4_OP Int max_u8(Int a, Int b) { return _mm512_max_epu8(a, b); }
@@ -147,6 +148,7 @@ struct Avx512 {
 
   SPARKFP4_OP Int load(const unsigned char *from) { return _mm512_loadu_si512(from); }
 
+  SPARKFP4_OP Int load_bytes(const unsigned char *from) { return _mm512_cvtepu8_epi32(load_quarter(from)); }
   SPARKFP4_OP Float load_floats(const float *from) { return _mm512_loadu_ps(from); }
 
   SPARKFP4_OP __m128i load_quarter(const unsigned char *from) {
@@ -200,6 +202,10 @@ struct Avx512 {
     _mm_storeu_si128(reinterpret_cast<__m128i *>(to), _mm512_cvtepi32_epi8(x));
   }
 
+  SPARKFP4_OP void store_words(unsigned char *to, Int x) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i *>(to), _mm512_cvtepi32_epi16(x));
+  }
+
   SPARKFP4_OP void accumulate(double *sums, Float x) {
     __m512d low = _mm512_cvtps_pd(_mm512_castps512_ps256(x));
     __m512d high = _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1));
@@ -207,18 +213,25 @@ struct Avx512 {
     _mm512_storeu_pd(sums + 8, _mm512_add_pd(_mm512_loadu_pd(sums + 8), high));
   }
 
-  // The squares of 16 blocks of 16 E2M1 codes, in quarters and times a factor each, to the lanes.
-  SPARKFP4_OP void add_squares(const unsigned char *codes, const double *factors, double *lanes) {
-    const Int squares = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 4, 9, 16, 36, 64, static_cast<char>(144),
-                                                             0, 1, 4, 9, 16, 36, 64, static_cast<char>(144)));
-    for (int i = 0; i < 16; i += 8) {
-      Int x = load(codes + 8 * i);
-      Int even = _mm512_shuffle_epi8(squares, _mm512_and_si512(x, set(0x0f0f0f0f)));
-      Int odd = _mm512_shuffle_epi8(squares, _mm512_and_si512(_mm512_srli_epi16(x, 4), set(0x0f0f0f0f)));
+  // The squares of 16 blocks of 16 E2M1 codes, two blocks an E8M0 scale, to the lanes.
+  SPARKFP4_OP void add_squares(const unsigned char *codes, const unsigned char *scales, double *lanes) {
+    const Int quarters = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 4, 9, 16, 36, 64, static_cast<char>(144),
+                                                              0, 1, 4, 9, 16, 36, 64, static_cast<char>(144)));
+    // 2^(2k - 2), from s = k + 127.
+    Int exponents = _mm512_cvtepu8_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i *>(scales)));
+    Int biased = _mm512_add_epi64(_mm512_add_epi64(exponents, exponents), _mm512_set1_epi64(1023 - 2 * 127 - 2));
+    Int factors = _mm512_slli_epi64(biased, 52);
+    const Int low = _mm512_setr_epi64(0, 0, 1, 1, 2, 2, 3, 3);
+    const Int high = _mm512_setr_epi64(4, 4, 5, 5, 6, 6, 7, 7);
+    for (int i = 0; i < 2; i++) {
+      Int x = load(codes + 64 * i);
+      Int even = _mm512_shuffle_epi8(quarters, _mm512_and_si512(x, set(0x0f0f0f0f)));
+      Int odd = _mm512_shuffle_epi8(quarters, _mm512_and_si512(_mm512_srli_epi16(x, 4), set(0x0f0f0f0f)));
       Int zero = _mm512_setzero_si512();
       Int sums = _mm512_add_epi64(_mm512_sad_epu8(even, zero), _mm512_sad_epu8(odd, zero));
-      __m512d scaled = _mm512_mul_pd(_mm512_cvtepi64_pd(sums), _mm512_loadu_pd(factors + i));
-      _mm512_storeu_pd(lanes + i, _mm512_add_pd(_mm512_loadu_pd(lanes + i), scaled));
+      __m512d factor = _mm512_castsi512_pd(_mm512_permutexvar_epi64(i == 0 ? low : high, factors));
+      __m512d scaled = _mm512_mul_pd(_mm512_cvtepi64_pd(sums), factor);
+      _mm512_storeu_pd(lanes + 8 * i, _mm512_add_pd(_mm512_loadu_pd(lanes + 8 * i), scaled));
     }
   }
 #undef SPARKFP4_OP

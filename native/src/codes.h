@@ -6,6 +6,7 @@
 #pragma once
 
 #include "thresholds.h"
+#include "to_bf16.h"
 
 namespace sparkfp4 {
 
@@ -65,7 +66,7 @@ SPARKFP4_INLINE typename Isa::Float e4m3_value(typename Isa::Int shifted) {
   return Isa::sub(Isa::as_float(Isa::add_int(shifted, exponent)), excess);
 }
 
-// Byte kByte of each lane, a magnitude, times the source's scale.
+// The magnitude in byte kByte of each lane, without its sign, times the source's scale.
 template <typename Isa, typename Type, int kByte>
 SPARKFP4_INLINE typename Isa::Float code_magnitude(typename Isa::Int x, typename Isa::Float scale) {
   constexpr int kShift = 8 * kByte;
@@ -137,31 +138,44 @@ SPARKFP4_INLINE typename Isa::Int narrow_code(typename Isa::Int threshold, typen
   return Isa::decrement_if(Isa::less(Isa::as_float(threshold), Isa::mul(value, scale)), code);
 }
 
+// The same for E4M3 where the magnitude is of a normal code.
+template <typename Isa>
+SPARKFP4_INLINE typename Isa::Int narrow_normal_e4m3(typename Isa::Int threshold, typename Isa::Float inverse,
+                                                     typename Isa::Float scale) {
+  using Int = typename Isa::Int;
+  typename Isa::Float quotient = Isa::mul(Isa::as_float(threshold), inverse);
+  Int bits = Isa::as_int(Isa::min(quotient, Isa::set_float(448.0f)));
+  Int code = Isa::sub_int(Isa::template shift_right<20>(bits), Isa::set(120 << 3));
+  typename Isa::Float value = Isa::as_float(Isa::bit_and(bits, Isa::set(0xfff00000)));
+  return Isa::decrement_if(Isa::less(Isa::as_float(threshold), Isa::mul(value, scale)), code);
+}
+
 // The thresholds as magnitudes of codes, in all bytes of a lane. bits[0] is the magnitude of zero alone: within
 // kMinScale and kMaxScale no other quotient is.
 template <typename Isa, typename Type>
 SPARKFP4_INLINE void narrow_codes(typename Isa::Int *bits, typename Isa::Float scale) {
   typename Isa::Float inverse = Isa::divide(Isa::set_float(1 + 0x1p-20f), scale);
   bits[0] = Isa::set(0);
-#pragma GCC unroll 4
-  for (int i = 1; i <= 4; i++) {
-    bits[i] = narrow_code<Isa, Type>(bits[i], inverse, scale);
-  }
-
-  bool doubled = false;
+  bool normal = false;
   if constexpr (Type::kSource == E4m3::kSource) {
-    // 2.5, 3.5 and 5 are doubles of others, and so are their magnitudes if all are of normal codes, 8 apart.
-    doubled = Isa::all(Isa::less(Isa::set_float(8), Isa::to_float(bits[3])));
-    if (doubled) {
-      bits[5] = Isa::min_u32(Isa::add_int(bits[3], Isa::set(8)), Isa::set(0x7f));
-      bits[6] = Isa::min_u32(Isa::add_int(bits[4], Isa::set(8)), Isa::set(0x7f));
-      bits[7] = Isa::min_u32(Isa::add_int(bits[3], Isa::set(16)), Isa::set(0x7f));
-    }
+    typename Isa::Float least = Isa::mul(Isa::as_float(bits[1]), inverse);
+    normal = Isa::all(Isa::less(Isa::set_float(0x1p-5f), least));
   }
 
-  if (!doubled) {
-#pragma GCC unroll 3
-    for (int i = 5; i < kThresholds; i++) {
+  if (normal) {
+#pragma GCC unroll 4
+    for (int i = 1; i <= 4; i++) {
+      bits[i] = narrow_normal_e4m3<Isa>(bits[i], inverse, scale);
+    }
+
+    // 2.5, 3.5 and 5 are doubles of others: normal codes eight apart.
+    typename Isa::Int most = Isa::set(0x7f);
+    bits[5] = Isa::min_u32(Isa::add_int(bits[3], Isa::set(8)), most);
+    bits[6] = Isa::min_u32(Isa::add_int(bits[4], Isa::set(8)), most);
+    bits[7] = Isa::min_u32(Isa::add_int(bits[3], Isa::set(16)), most);
+  } else {
+#pragma GCC unroll 7
+    for (int i = 1; i < kThresholds; i++) {
       bits[i] = narrow_code<Isa, Type>(bits[i], inverse, scale);
     }
   }
@@ -209,24 +223,40 @@ static uint32_t code_amax(const unsigned char *source, const float *block_scales
   return rest > main ? rest : main;
 }
 
-// The squares of whole strips of 16 blocks of 16.
+template <typename Isa>
+static uint32_t e4m3_to_bf16(const unsigned char *source, float scale, int64_t elements, unsigned char *out) {
+  using Int = typename Isa::Int;
+  Int largest = Isa::set(0);
+  int64_t i = 0;
+  for (; i + Isa::kWidth <= elements; i += Isa::kWidth) {
+    Int codes = Isa::load_bytes(source + i);
+    Int shifted = Isa::bit_and(Isa::template shift_left<20>(codes), Isa::set(0x7f << 20));
+    Int bits = Isa::as_int(Isa::mul(e4m3_value<Isa>(shifted), Isa::set_float(scale)));
+    Int magnitude = Isa::bit_and(bits, Isa::set(F32::kMagnitude));
+    auto nan = Isa::less_int(Isa::set(0x7e << 20), shifted);
+    largest = Isa::max_u32(largest, Isa::select_int(nan, Isa::set(0x7fc00000), magnitude));
+    Int sign = Isa::bit_and(Isa::template shift_left<24>(codes), Isa::set(0x80000000));
+    bits = Isa::bit_xor(bits, sign);
+    Int odd = Isa::bit_and(Isa::template shift_right<16>(bits), Isa::set(1));
+    Int rounded = Isa::add_int(bits, Isa::add_int(odd, Isa::set(0x7fff)));
+    Isa::store_words(out + 2 * i, Isa::template shift_right<16>(rounded));
+  }
+
+  uint32_t rest = to_bf16<E4m3>(source + i, scale, elements - i, out + 2 * i);
+  uint32_t main = Isa::reduce_max_u32(largest);
+  return rest > main ? rest : main;
+}
+
+// The squares of E2M1 codes, summed in quarters, which no sum rounds.
 template <typename Isa>
 static void code_squares(const unsigned char *codes, const unsigned char *scales, int64_t blocks, double *lanes) {
   constexpr int kScales = kLanes / 2;
-  int64_t block = 0;
-  for (; block + kScales <= blocks; block += kScales) {
-    // 2^(2k - 2), for the squares are summed in quarters.
-    double factors[kLanes];
-    for (int i = 0; i < kScales; i++) {
-      int64_t exponent = 2 * (static_cast<int64_t>(scales[block + i]) - 127) - 2;
-      factors[2 * i] = bits_as<double>((1023 + exponent) << 52);
-      factors[2 * i + 1] = factors[2 * i];
-    }
-
-    Isa::add_squares(codes + block * 2 * kPackedBlock, factors, lanes);
+  int64_t whole = blocks / kScales * kScales;
+  for (int64_t block = 0; block < whole; block += kScales) {
+    Isa::add_squares(codes + block * 2 * kPackedBlock, scales + block, lanes);
   }
 
-  kScalarKernel.squares(codes + block * 2 * kPackedBlock, scales + block, blocks - block, lanes);
+  kScalarKernel.squares(codes + whole * 2 * kPackedBlock, scales + whole, blocks - whole, lanes);
 }
 
 }  // namespace sparkfp4

@@ -26,7 +26,8 @@ class Scratch {
 };
 
 // False where memory ran out; Java has checked that the arrays are there and have the same length.
-inline bool read_segments(JNIEnv *env, jlongArray addresses, jlongArray counts, jsize size, sparkfp4_segment *segments) {
+inline bool read_segments(JNIEnv *env, jlongArray addresses, jlongArray counts, jsize size,
+                          sparkfp4_segment *segments) {
   Scratch<jlong> values(2 * size);
   if (segments == nullptr || values.data() == nullptr) {
     return false;

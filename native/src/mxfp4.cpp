@@ -91,27 +91,27 @@ struct Cast {
   }
 
   // Up to kStrip blocks, whose scales have been checked.
-  void strip(const unsigned char *codes, const unsigned char *source_scales, int count, unsigned char *packed,
+  void strip(const unsigned char *codes, const unsigned char *source_scales, int64_t count, unsigned char *packed,
              unsigned char *scales, ErrorLanes *sums) {
-    std::memcpy(packed, codes, count * kSourceBytes);
+    std::memcpy(packed, codes, static_cast<size_t>(count) * kSourceBytes);
     bool copied = true;
-    for (int i = 0; i < count; i++) {
+    for (int64_t i = 0; i < count; i++) {
       uint16_t pair = pairs[source_scales[i]];
       std::memcpy(scales + 2 * i, &pair, sizeof pair);
       copied &= pair != 0;
     }
 
     if (sums != nullptr && copied) {
-      for (int i = 0; i < count; i++) {
+      for (int64_t i = 0; i < count; i++) {
         int k = source_scales[i] - kBias;
         copied &= k >= kMinSquareExponent && k <= kMaxSquareExponent;
       }
     }
 
     if (!copied) {
-      for (int i = 0; i < count; i++) {
+      for (int64_t i = 0; i < count; i++) {
         block(codes + i * kSourceBytes, source_scales[i], packed + i * kSourceBytes, scales + 2 * i, sums,
-              2 * i % kLanes);
+              static_cast<int>(2 * i % kLanes));
       }
     } else if (sums != nullptr) {
       // Errors are zero: the product of a block's scale and the global one is its source scale.
@@ -174,7 +174,7 @@ sparkfp4_status sparkfp4_cast_mxfp4(sparkfp4_tier tier, sparkfp4_recipe recipe,
     int64_t blocks = segments[i].rows * (cols / kSourceBlock);
     ErrorLanes lanes = {};
     for (int64_t first = 0; first < blocks; first += kStrip) {
-      int count = static_cast<int>(blocks - first < kStrip ? blocks - first : kStrip);
+      int64_t count = blocks - first < kStrip ? blocks - first : kStrip;
       uint32_t largest = largest_byte(source_scales + first, count);
       if (largest > kLargestScale) {
         return refuse_scale(source_scales + first, first_above(source_scales + first, count, kLargestScale), i, first,

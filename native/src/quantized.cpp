@@ -1,5 +1,6 @@
 // The C interface for quantized sources: spreads the scales over the blocks, chunk by chunk, and walks the segments.
 #include "segments.h"
+#include "to_bf16.h"
 
 namespace sparkfp4 {
 namespace {
@@ -22,30 +23,40 @@ float load_scale(const unsigned char *scales, int64_t index) {
   }
 }
 
+// As many whole scales as the blocks have; the index of the first is that of its scale.
+template <sparkfp4_scale_type kType, int kPerScale>
+void spread_whole(const unsigned char *row_scales, int64_t index, int64_t scales, float *out) {
+  for (int64_t i = 0; i < scales; i++) {
+    float scale = load_scale<kType>(row_scales, index + i);
+    for (int j = 0; j < kPerScale; j++) {
+      out[i * kPerScale + j] = scale;
+    }
+  }
+}
+
 // The scales of a row's blocks from first on, each repeated for the per_scale blocks that share it.
 template <sparkfp4_scale_type kType>
 void spread_row(const unsigned char *row_scales, int64_t per_scale, int64_t first, int64_t blocks, float *out) {
-  int64_t index = first / per_scale;
   int64_t done = 0;
-  if (per_scale == 2 && first % 2 == 0) {
-    for (; done + 2 <= blocks; done += 2) {
-      float scale = load_scale<kType>(row_scales, index + done / 2);
-      out[done] = scale;
-      out[done + 1] = scale;
+  if (first % per_scale == 0 && (per_scale == 2 || per_scale == 8)) {
+    // Groups of 32, and blocks of 128.
+    int64_t scales = blocks / per_scale;
+    if (per_scale == 2) {
+      spread_whole<kType, 2>(row_scales, first / 2, scales, out);
+    } else {
+      spread_whole<kType, 8>(row_scales, first / 8, scales, out);
     }
 
-    index += done / 2;
+    done = scales * per_scale;
   }
 
-  int64_t left_of_scale = per_scale - (first + done) % per_scale;
   while (done < blocks) {
-    float scale = load_scale<kType>(row_scales, index++);
-    int64_t end = blocks - done < left_of_scale ? blocks : done + left_of_scale;
-    for (; done < end; done++) {
+    int64_t index = (first + done) / per_scale;
+    float scale = load_scale<kType>(row_scales, index);
+    int64_t end = (index + 1) * per_scale - first;
+    for (end = end < blocks ? end : blocks; done < end; done++) {
       out[done] = scale;
     }
-
-    left_of_scale = per_scale;
   }
 }
 
@@ -226,7 +237,6 @@ sparkfp4_status sparkfp4_quantized_encode(sparkfp4_tier tier, sparkfp4_recipe re
 sparkfp4_status sparkfp4_dequantize_bf16(sparkfp4_tier tier, const sparkfp4_scheme *scheme,
                                          const sparkfp4_quantized_segment *segment, int64_t cols, void *out,
                                          sparkfp4_position *non_finite) {
-  constexpr uint32_t kRoundsToInfinity = 0x7f7f8000;
   int64_t elements;
   if (!valid(scheme) || segment == nullptr || segment->rows < 0 || cols < 0 ||
       __builtin_mul_overflow(segment->rows, cols, &elements) || elements > INT64_MAX / 4 || non_finite == nullptr ||

@@ -99,8 +99,6 @@ void squares(const unsigned char *codes, const unsigned char *scales, int64_t bl
   }
 }
 
-struct Scalar {};
-
 }  // namespace
 
 const Kernel kScalarKernel = {
@@ -111,7 +109,7 @@ const Kernel kScalarKernel = {
       encode<SPARKFP4_COMPRESSED_TENSORS, F32>, encode<SPARKFP4_COMPRESSED_TENSORS, E4m3>,
       encode<SPARKFP4_COMPRESSED_TENSORS, Int4>, encode<SPARKFP4_COMPRESSED_TENSORS, E2m1>}},
     {code_amax<E4m3>, code_amax<Int4>, code_amax<E2m1>},
-    {to_bf16<Scalar, E4m3>, to_bf16<Scalar, Int4>, to_bf16<Scalar, E2m1>},
+    {to_bf16<E4m3>, to_bf16<Int4>, to_bf16<E2m1>},
     squares};
 
 }  // namespace sparkfp4

@@ -12,7 +12,6 @@
 #pragma once
 
 #include "codes.h"
-#include "to_bf16.h"
 
 namespace sparkfp4 {
 
@@ -158,8 +157,7 @@ SPARKFP4_INLINE Squares<Isa> two_squares_of_codes(const Prepared<Isa, Type> &str
 #pragma GCC unroll 2
   for (int i = 0; i < 2; i++) {
     // The squares are the same without the signs.
-    typename Isa::Float w = code_magnitude<Isa, Type, kByte>(
-        Isa::bit_and(strip.x[kVector + 2 * i], Isa::set(kCodeMagnitude)), strip.source_scale);
+    typename Isa::Float w = code_magnitude<Isa, Type, kByte>(strip.x[kVector + 2 * i], strip.source_scale);
     typename Isa::Int code = Isa::template shift_right<8 * kByte>(codes[kVector + 2 * i]);
     typename Isa::Float error = Isa::sub(w, Isa::mul(Isa::e2m1_magnitude(code), strip.d));
     both[i] = {Isa::mul(w, w), Isa::mul(error, error)};
@@ -386,7 +384,7 @@ constexpr Kernel kernel_of() {
             encode<Isa, SPARKFP4_COMPRESSED_TENSORS, F32>, encode<Isa, SPARKFP4_COMPRESSED_TENSORS, E4m3>,
             encode<Isa, SPARKFP4_COMPRESSED_TENSORS, Int4>, encode<Isa, SPARKFP4_COMPRESSED_TENSORS, E2m1>}},
           {code_amax<Isa, E4m3>, code_amax<Isa, Int4>, code_amax<Isa, E2m1>},
-          {to_bf16<Isa, E4m3>, to_bf16<Isa, Int4>, to_bf16<Isa, E2m1>},
+          {e4m3_to_bf16<Isa>, to_bf16<Int4>, to_bf16<E2m1>},
           code_squares<Isa>};
 }
 

@@ -17,14 +17,15 @@ import org.apache.hadoop.fs.Path;
 
 /** The files directly in a checkpoint's folder, by their parts. */
 record Folder(Path path, List<FileStatus> files) {
-  /** How the source is quantized, in the form of NVIDIA's tools: the output is not. */
-  private static final String QUANTIZATION = "hf_quant_config.json";
-
   private static final String SAFETENSORS = ".safetensors";
   private static final String LONE_SHARD = "model.safetensors";
   // weights of other formats, and what belongs to the place that the checkpoint came from
   private static final List<String> LEFT_BEHIND_ENDINGS =
       List.of(".bin", ".bin.index.json", ".pt", ".pth", ".gguf", ".crc");
+
+  // what describes a quantized checkpoint that this one once was or was next to; an output has its own
+  private static final List<String> OF_ANOTHER_CHECKPOINT =
+      List.of("hf_quant_config.json", "sparkfp4-manifest.json", "_sparkfp4");
 
   static Folder list(FileSystem fileSystem, Path path) throws IOException {
     FileStatus[] listed;
@@ -122,7 +123,7 @@ record Folder(Path path, List<FileStatus> files) {
     return !lower.endsWith(SAFETENSORS)
         && !name.equals(CheckpointIndex.NAME)
         && !lower.equals("readme.md")
-        && !name.equals(QUANTIZATION)
+        && !OF_ANOTHER_CHECKPOINT.contains(name)
         && !lower.startsWith(".git")
         && LEFT_BEHIND_ENDINGS.stream().noneMatch(lower::endsWith);
   }

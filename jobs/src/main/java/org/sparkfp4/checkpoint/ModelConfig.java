@@ -34,7 +34,7 @@ public final class ModelConfig {
     for (String key : keys.split("\\|")) {
       for (JsonNode level : List.of(root.path(NESTED), root)) {
         JsonNode value = level.path(key);
-        if (value.isIntegralNumber()) {
+        if (value.isIntegralNumber() && value.canConvertToLong()) {
           return OptionalLong.of(value.longValue());
         }
       }
@@ -69,6 +69,20 @@ public final class ModelConfig {
   String text(String key) {
     JsonNode nested = root.path(NESTED).path(key);
     return (nested.isTextual() ? nested : root.path(key)).asText();
+  }
+
+  /**
+   * The value of a key that must be there and counts something.
+   *
+   * @throws IllegalArgumentException if it is not, or is negative, or no 32-bit number
+   */
+  int requireCount(String key) {
+    long value = require(key);
+    if (value < 0 || value > Integer.MAX_VALUE) {
+      throw new IllegalArgumentException("Invalid config.json: " + key + " is " + value);
+    }
+
+    return (int) value;
   }
 
   /** The outer model_type, then the nested one; those that are there. */

@@ -32,7 +32,7 @@ public final class TensorClassifier {
     this.family = family;
     this.config = config;
     this.batch = batch;
-    this.layers = Math.toIntExact(config.require("num_hidden_layers"));
+    this.layers = config.requireCount("num_hidden_layers");
     this.mtpLayers = family.mtpKey().map(key -> config.number(key).orElse(0)).orElse(0L);
   }
 
@@ -179,7 +179,7 @@ public final class TensorClassifier {
   }
 
   private void checkExperts(String path, BitSet present) {
-    int count = Math.toIntExact(config.require(family.expertsKey()));
+    int count = config.requireCount(family.expertsKey());
     int missing = present.nextClearBit(0);
     if (missing < count) {
       throw new IllegalArgumentException("Invalid checkpoint: " + path + "." + missing + " is missing, though "

@@ -15,8 +15,10 @@ import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.jobs.synthetic.ModelSizing;
 import org.sparkfp4.jobs.synthetic.SyntheticCheckpoint;
 import org.sparkfp4.jobs.synthetic.SyntheticFamily;
+import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.safetensors.DType;
 import org.sparkfp4.safetensors.RawFileSystem;
+import org.sparkfp4.sink.OutputFolder;
 import org.sparkfp4.verify.Verification;
 import org.sparkfp4.verify.VerificationResult;
 import picocli.CommandLine;
@@ -38,7 +40,7 @@ final class DemoCommand implements Callable<Integer> {
   private static final long QUANTIZED_SHARD_BYTES = 8 << 20;
   private static final double SAMPLE = 0.05;
 
-  @Option(names = "--output", defaultValue = "sparkfp4-demo", paramLabel = "DIR",
+  @Option(names = "--output", defaultValue = "sparkfp4-demo", paramLabel = "DIR", converter = FolderText.class,
       description = "Folder for both checkpoints (default: ${DEFAULT-VALUE}). What an earlier demo made there is kept.")
   private String output;
 
@@ -58,11 +60,11 @@ final class DemoCommand implements Callable<Integer> {
 
     out.printf("1. A source: a small %s checkpoint of random weights, in %s%n", FAMILY, source);
     out.flush();
-    boolean made = make(spark, conf, source);
+    make(spark, conf, source);
     Checkpoint checkpoint = Checkpoint.open(conf, source.toString());
     out.printf("2. NVFP4: its experts quantized, in %s%n", quantized);
     out.flush();
-    int status = quantize(source, quantized, made);
+    int status = quantize(source, quantized, isOfDemo(conf, quantized, source));
     if (status != CommandLine.ExitCode.OK) {
       return status;
     }
@@ -77,21 +79,43 @@ final class DemoCommand implements Callable<Integer> {
     return result.isGood() ? CommandLine.ExitCode.OK : VerifyCommand.DIFFERENCE;
   }
 
-  /** Makes the source and says so; one that an earlier demo finished is kept. */
-  private static boolean make(SparkSession spark, Configuration conf, Path folder) throws IOException {
+  /** Makes the source; one that an earlier demo finished is kept, and whatever else has its name. */
+  private static void make(SparkSession spark, Configuration conf, Path folder) throws IOException {
     FileSystem fs = RawFileSystem.of(folder, conf);
     if (fs.exists(new Path(folder, CheckpointIndex.NAME))) {
-      return false;
+      return;
     }
 
-    // the index is written last: without it there are at most parts of what is made now
-    fs.delete(folder, true);
+    if (fs.exists(folder)) {
+      throw new JobException("Cannot make a checkpoint in " + fs.makeQualified(folder)
+          + ": there is something already that no demo made; choose another --output");
+    }
+
+    // only under this name, which nobody else gives, may what is there be half of a checkpoint and be removed
+    Path unfinished = new Path(folder.getParent(), ".sparkfp4-demo-unfinished");
+    fs.delete(unfinished, true);
     new SyntheticCheckpoint(FAMILY, ModelSizing.fit(FAMILY, BYTES, DType.BF16), DType.BF16, 0, SHARD_BYTES)
-        .write(spark, folder);
-    return true;
+        .write(spark, unfinished);
+    if (!fs.rename(unfinished, folder)) {
+      throw new JobException("Cannot rename " + fs.makeQualified(unfinished) + " to " + fs.makeQualified(folder)
+          + ": the file system refused without a reason; choose another --output");
+    }
   }
 
-  /** The command as a user would give it; what was made of an older source is replaced. */
+  /** Whether the output is one that an earlier demo made or began: what was made of an older source is replaced. */
+  private static boolean isOfDemo(Configuration conf, Path quantized, Path source) throws IOException {
+    FileSystem fs = RawFileSystem.of(quantized, conf);
+    OutputFolder output = new OutputFolder(fs, fs.makeQualified(quantized));
+    String input = fs.makeQualified(source).toString();
+    if (output.manifest() != null) {
+      return output.manifest().input().equals(input);
+    }
+
+    QuantizationPlan begun = output.staging().begun(conf);
+    return begun != null && begun.input().equals(input);
+  }
+
+  /** The command as a user would give it. */
   private int quantize(Path source, Path quantized, boolean overwrite) {
     List<String> arguments =
         new ArrayList<>(

@@ -1,6 +1,9 @@
 package org.sparkfp4.jobs;
 
+import java.io.IOException;
 import java.io.PrintWriter;
+import java.io.UncheckedIOException;
+import java.nio.file.FileSystemException;
 import org.apache.spark.SparkException;
 import picocli.CommandLine;
 import picocli.CommandLine.IExecutionExceptionHandler;
@@ -9,8 +12,8 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.ParseResult;
 
 /**
- * Reports what a command threw: one line for what its user can mend, all of it for what they cannot or with
- * {@code --verbose}.
+ * Reports what a command threw: one line for what its user can mend, storage that failed among it, all of it for what
+ * they cannot or with {@code --verbose}.
  */
 final class FailureHandler implements IExecutionExceptionHandler {
   @Override
@@ -33,7 +36,7 @@ final class FailureHandler implements IExecutionExceptionHandler {
       failure.printStackTrace(err);
     }
 
-    err.println(line.getColorScheme().errorText(message(told)));
+    err.println(line.getColorScheme().errorText(Printable.of(message(told))));
     err.flush();
     return line.getCommandSpec().exitCodeOnExecutionException();
   }
@@ -53,7 +56,7 @@ final class FailureHandler implements IExecutionExceptionHandler {
   /** The exception whose message says most: below Spark's wrappers, the task's own. */
   private static Throwable told(Throwable failure) {
     Throwable told = failure;
-    while (told instanceof SparkException && told.getCause() != null) {
+    while ((told instanceof SparkException || told instanceof UncheckedIOException) && told.getCause() != null) {
       told = told.getCause();
     }
 
@@ -64,11 +67,26 @@ final class FailureHandler implements IExecutionExceptionHandler {
   private static boolean isExpected(Throwable told) {
     String message = told.getMessage();
     return told instanceof JobException
-        || (message != null && (message.startsWith("Cannot ") || message.startsWith("Invalid ")));
+        || told instanceof IOException
+        || (isInHouseStyle(message) && !(told instanceof NullPointerException));
+  }
+
+  private static boolean isInHouseStyle(String message) {
+    return message != null && (message.startsWith("Cannot ") || message.startsWith("Invalid "));
   }
 
   private static String message(Throwable told) {
+    if (told instanceof IOException storage && !isInHouseStyle(told.getMessage())) {
+      return "Cannot go on, a file or a file system failed: " + reason(storage) + " (-v tells where)";
+    }
+
     return told.getMessage() == null || told.getMessage().isBlank() ? told.toString() : told.getMessage();
+  }
+
+  /** Java's own file system puts the reason into the exception's class, beside a message that is a file's name. */
+  private static String reason(IOException storage) {
+    boolean isFileOnly = storage instanceof FileSystemException file && file.getReason() == null;
+    return storage.getMessage() == null || isFileOnly ? storage.toString() : storage.getMessage();
   }
 
   private static boolean isVerbose(CommandSpec spec) {

@@ -31,7 +31,8 @@ import picocli.CommandLine.Spec;
 final class InspectCommand implements Callable<Integer> {
   private static final ObjectMapper JSON = new ObjectMapper().enable(SerializationFeature.INDENT_OUTPUT);
 
-  @Parameters(paramLabel = "DIR", description = "A checkpoint's folder, or one .safetensors file.")
+  @Parameters(paramLabel = "DIR", converter = FolderText.class,
+      description = "A checkpoint's folder, or one .safetensors file.")
   private String folder;
 
   @Option(names = "--tensors", description = "List every tensor: name, element type, shape, file, bytes.")

@@ -4,10 +4,8 @@ import java.io.IOException;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.function.Supplier;
-import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
-import org.apache.spark.network.util.JavaUtils;
 import org.apache.spark.sql.SparkSession;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.ModelFamily;
@@ -18,6 +16,7 @@ import org.sparkfp4.plan.PlanSummary;
 import org.sparkfp4.plan.Planner;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.plan.Targets;
+import org.sparkfp4.safetensors.RawFileSystem;
 import org.sparkfp4.sink.OutputFolder;
 import org.sparkfp4.sink.ShardRecord;
 import org.sparkfp4.sink.Storage;
@@ -36,10 +35,20 @@ import picocli.CommandLine.Spec;
     sortOptions = false,
     mixinStandardHelpOptions = true)
 final class QuantizeCommand implements Callable<Integer> {
-  @Option(names = "--input", required = true, paramLabel = "DIR", description = "Folder of the source checkpoint.")
+  @Option(
+      names = "--input",
+      required = true,
+      paramLabel = "DIR",
+      converter = FolderText.class,
+      description = "Folder of the source checkpoint.")
   private String input;
 
-  @Option(names = "--output", required = true, paramLabel = "DIR", description = "Folder of the new checkpoint.")
+  @Option(
+      names = "--output",
+      required = true,
+      paramLabel = "DIR",
+      converter = FolderText.class,
+      description = "Folder of the new checkpoint.")
   private String output;
 
   @Option(
@@ -94,22 +103,24 @@ final class QuantizeCommand implements Callable<Integer> {
   @Override
   public Integer call() throws IOException {
     SparkSession spark = Session.start("sparkfp4 quantize " + input);
+    RunSettings settings = RunSettings.of(spark);
     Configuration conf = spark.sessionState().newHadoopConf();
+    Path folder = qualified(conf, output);
+    SeparateFolders.require(qualified(conf, input), folder);
+    Storage storage = Storage.of(folder, conf, settings.commit());
     Checkpoint source = Checkpoint.open(conf, input);
     ModelFamily family = familyOption.family(conf, source.config());
-    QuantizationPlan plan = plan(spark, source, family);
+    QuantizationPlan plan = plan(settings, source, family);
     print(PlanSummary.of(plan, family).text());
     if (dryRun) {
       return CommandLine.ExitCode.OK;
     }
 
-    Path folder = qualified(conf, output);
-    requireApart(qualified(conf, input), folder);
-    OutputFolder out =
-        new OutputFolder(Storage.of(folder, conf, spark.conf().get("spark.fp4.commit", "auto")).fs(), folder);
-    ResumeHint hint = new ResumeHint(spec.commandLine().getErr(), resumeCommand());
+    settings.requireKernels(spark);
+    OutputFolder out = new OutputFolder(storage.fs(), folder);
+    ResumeHint hint = new ResumeHint(spec.commandLine().getErr(), ResumeHint.command(spec));
     try {
-      List<ShardRecord> records = new QuantizeJob(spark, source, family, plan, out).run(overwrite);
+      List<ShardRecord> records = new QuantizeJob(spark, source, family, plan, out, settings.tier()).run(overwrite);
       print(QuantizeResult.of(plan, records).text(folder) + System.lineSeparator());
       return CommandLine.ExitCode.OK;
     } finally {
@@ -117,26 +128,17 @@ final class QuantizeCommand implements Callable<Integer> {
     }
   }
 
-  /** The command that finishes what this one began: itself, but for what would throw the beginning away. */
-  private String resumeCommand() {
-    return spec.commandLine().getParseResult().originalArgs().stream()
-        .filter(argument -> !argument.equals("--overwrite"))
-        .map(argument -> argument.matches("[\\w@%+=:,./-]+") ? argument : "'" + argument.replace("'", "'\\''") + "'")
-        .collect(Collectors.joining(" ", spec.qualifiedName() + " ", ""));
-  }
-
   private void print(String text) {
     spec.commandLine().getOut().print(text);
     spec.commandLine().getOut().flush();
   }
 
-  private QuantizationPlan plan(SparkSession spark, Checkpoint source, ModelFamily family) {
+  private QuantizationPlan plan(RunSettings settings, Checkpoint source, ModelFamily family) {
     PlanOptions options =
         new PlanOptions(
             layout().name(), scaleSearch(), targets(), weightOnly, maxShardSize == null ? 0 : maxShardSize.bytes(),
             selection.selection());
-    long slabBytes = JavaUtils.byteStringAsBytes(spark.conf().get("spark.fp4.unitBytes", "256m"));
-    return new Planner(source, family, layout(), options, slabBytes).plan();
+    return new Planner(source, family, layout(), options, settings.unitBytes()).plan();
   }
 
   private Layout layout() {
@@ -167,17 +169,6 @@ final class QuantizeCommand implements Callable<Integer> {
 
   private static Path qualified(Configuration conf, String folder) throws IOException {
     Path path = new Path(folder);
-    return path.getFileSystem(conf).makeQualified(path);
-  }
-
-  /** The source is never changed, so an output may not be in it, nor it in the output. */
-  private static void requireApart(Path input, Path output) {
-    String in = input + "/";
-    String out = output + "/";
-    if (in.startsWith(out) || out.startsWith(in)) {
-      throw new JobException(
-          "Cannot write to " + output + ": the source " + input + " is the same folder or one inside the other; choose "
-              + "another --output");
-    }
+    return RawFileSystem.of(path, conf).makeQualified(path);
   }
 }

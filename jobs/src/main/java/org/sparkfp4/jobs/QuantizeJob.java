@@ -47,7 +47,12 @@ final class QuantizeJob {
   private final String tier;
 
   QuantizeJob(
-      SparkSession spark, Checkpoint source, ModelFamily family, QuantizationPlan plan, OutputFolder output) {
+      SparkSession spark,
+      Checkpoint source,
+      ModelFamily family,
+      QuantizationPlan plan,
+      OutputFolder output,
+      String tier) {
     this.spark = spark;
     this.conf = spark.sessionState().newHadoopConf();
     this.source = source;
@@ -55,7 +60,7 @@ final class QuantizeJob {
     this.plan = plan;
     this.output = output;
     this.layout = Layouts.named(plan.options().layout());
-    this.tier = spark.conf().get("spark.fp4.cpu.tier", "auto");
+    this.tier = tier;
   }
 
   /**
@@ -66,7 +71,7 @@ final class QuantizeJob {
    */
   List<ShardRecord> run(boolean overwrite) throws IOException {
     output.requireOwn();
-    if (isDone()) {
+    if (output.isComplete(plan)) {
       LOG.info("{} is complete: nothing to do", output.path());
       return List.copyOf(output.finished(plan).values());
     }
@@ -85,13 +90,6 @@ final class QuantizeJob {
       output.staging().remove();
       return records;
     }
-  }
-
-  private boolean isDone() throws IOException {
-    return output.isPublished()
-        && output.manifest() != null
-        && output.manifest().fingerprint().equals(plan.fingerprint())
-        && output.finished(plan).size() == plan.shards().size();
   }
 
   private void requireSpace(boolean overwrite) throws IOException {

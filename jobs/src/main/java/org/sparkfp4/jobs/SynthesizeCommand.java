@@ -24,7 +24,8 @@ import picocli.CommandLine.Spec;
     description = "Makes a checkpoint with random weights and the names and shapes of a model family.",
     mixinStandardHelpOptions = true)
 final class SynthesizeCommand implements Callable<Integer> {
-  @Option(names = "--output", required = true, paramLabel = "DIR", description = "Folder to write, new or empty.")
+  @Option(names = "--output", required = true, paramLabel = "DIR", converter = FolderText.class,
+      description = "Folder to write, new or empty.")
   private String output;
 
   @Option(names = "--family", defaultValue = "qwen3_moe", paramLabel = "NAME",

@@ -2,6 +2,7 @@ package org.sparkfp4.jobs;
 
 import java.io.PrintWriter;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 
 /** A table in plain text: columns as wide as their longest entry, two spaces between them. */
@@ -19,9 +20,10 @@ final class TextTable {
       throw new IllegalArgumentException("Invalid row: " + cells.length + " cells in " + widths.length + " columns");
     }
 
-    rows.add(cells);
-    for (int i = 0; i < cells.length; i++) {
-      widths[i] = Math.max(widths[i], cells[i].length());
+    String[] row = Arrays.stream(cells).map(Printable::of).toArray(String[]::new);
+    rows.add(row);
+    for (int i = 0; i < row.length; i++) {
+      widths[i] = Math.max(widths[i], row[i].length());
     }
   }
 

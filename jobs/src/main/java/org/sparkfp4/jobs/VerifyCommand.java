@@ -25,10 +25,12 @@ final class VerifyCommand implements Callable<Integer> {
   /** Exit status where the checkpoint is not what it should be. */
   static final int DIFFERENCE = 3;
 
-  @Option(names = "--source", required = true, paramLabel = "DIR", description = "Folder of the source checkpoint.")
+  @Option(names = "--source", required = true, paramLabel = "DIR", converter = FolderText.class,
+      description = "Folder of the source checkpoint.")
   private String source;
 
-  @Option(names = "--quantized", required = true, paramLabel = "DIR", description = "Folder of the NVFP4 checkpoint.")
+  @Option(names = "--quantized", required = true, paramLabel = "DIR", converter = FolderText.class,
+      description = "Folder of the NVFP4 checkpoint.")
   private String quantized;
 
   @Option(names = "--sample", defaultValue = "0.05", paramLabel = "FRACTION",

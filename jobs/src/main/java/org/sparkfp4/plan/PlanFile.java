@@ -29,14 +29,15 @@ public final class PlanFile {
   /**
    * Reads a plan.
    *
-   * @throws IOException when there is none, or it is damaged, or of another version
+   * @throws InvalidPlanException when it is damaged, or of another version
+   * @throws IOException when there is none
    */
   public static QuantizationPlan read(Configuration configuration, Path path) throws IOException {
     FileSystem fileSystem = RawFileSystem.of(path, configuration);
     try (InputStream in = new BufferedInputStream(fileSystem.open(path), BUFFER_BYTES)) {
       return JSON.readValue(in, QuantizationPlan.class);
     } catch (JsonProcessingException e) {
-      throw new IOException("Invalid plan " + path + ": " + e.getOriginalMessage(), e);
+      throw new InvalidPlanException(path, e.getOriginalMessage(), e);
     }
   }
 

@@ -8,6 +8,7 @@ import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.nio.charset.CharacterCodingException;
+import java.nio.charset.CharsetEncoder;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -57,9 +58,14 @@ final class HeaderParser {
     List<TensorInfo> tensors = new ArrayList<>();
     Map<String, String> metadata = null;
     Set<String> names = new HashSet<>();
+    CharsetEncoder utf8 = StandardCharsets.UTF_8.newEncoder();
     expect(json.nextToken(), JsonToken.START_OBJECT, "its header");
     while (json.nextToken() != JsonToken.END_OBJECT) {
       String name = json.currentName();
+      if (!utf8.canEncode(name)) {
+        throw invalid("tensor name " + name + " has half of a surrogate pair, which UTF-8 cannot hold");
+      }
+
       if (!names.add(name)) {
         throw invalid("tensor name " + name + " occurs twice in the header");
       }

@@ -33,7 +33,7 @@ final class PartitionFiles {
           "Invalid plan: tensor " + tensor.name() + " is in " + tensor.file() + ", which its sources lack");
     }
 
-    files.add(new SlabFile(new Path(folder, source.name()).toString(), source.length(), source.modified()));
+    files.add(new SlabFile(ChildPath.of(folder, source.name()).toString(), source.length(), source.modified()));
     numbers.put(source.name(), files.size() - 1);
     return files.size() - 1;
   }

@@ -5,6 +5,7 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.ChecksumFileSystem;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.UnsupportedFileSystemException;
 
 /**
  * The file system of a path, without Hadoop's client-side checksums for local files.
@@ -15,8 +16,34 @@ import org.apache.hadoop.fs.Path;
 public final class RawFileSystem {
   private RawFileSystem() {}
 
+  /**
+   * The file system of a path.
+   *
+   * @throws IOException if there is none for the path's scheme, or it cannot be reached
+   */
   public static FileSystem of(Path path, Configuration configuration) throws IOException {
-    FileSystem fileSystem = path.getFileSystem(configuration);
+    FileSystem fileSystem = open(path, configuration);
     return fileSystem instanceof ChecksumFileSystem checked ? checked.getRawFileSystem() : fileSystem;
+  }
+
+  private static FileSystem open(Path path, Configuration configuration) throws IOException {
+    try {
+      return path.getFileSystem(configuration);
+    } catch (UnsupportedFileSystemException e) {
+      throw unusable(path, e.getMessage(), e);
+    } catch (RuntimeException e) {
+      if (e.getCause() instanceof ClassNotFoundException missing) {
+        throw unusable(path, missing.getMessage(), e);
+      }
+
+      throw e;
+    }
+  }
+
+  private static IOException unusable(Path path, String problem, Exception cause) {
+    return new IOException(
+        "Cannot use the file system of " + path + ": " + problem + "; put its connector on the class path (spark-submit "
+            + "--packages), or name a local folder",
+        cause);
   }
 }

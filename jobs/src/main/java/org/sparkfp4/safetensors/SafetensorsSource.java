@@ -1,6 +1,7 @@
 package org.sparkfp4.safetensors;
 
 import java.util.Map;
+import java.util.function.UnaryOperator;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableProvider;
 import org.apache.spark.sql.connector.expressions.Transform;
@@ -15,6 +16,16 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * option {@code plan} it reads the units of a plan's output shards: a partition a shard, a row a slab.
  */
 public final class SafetensorsSource implements TableProvider, DataSourceRegister {
+  /**
+   * Holds the session's settings of reads to what they may be, before a read is planned.
+   *
+   * @param session gives the value of a key of the session's configuration, or null
+   * @throws IllegalArgumentException naming the setting, its value and what it may be
+   */
+  public static void requireSettings(UnaryOperator<String> session) {
+    ReadOptions.parse(new CaseInsensitiveStringMap(Map.of("path", "/")), session);
+  }
+
   @Override
   public String shortName() {
     return "safetensors";

@@ -1,6 +1,6 @@
 package org.sparkfp4.sink;
 
-import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.core.json.JsonWriteFeature;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.SerializationFeature;
 import com.fasterxml.jackson.databind.node.ObjectNode;
@@ -26,10 +26,16 @@ import org.sparkfp4.layouts.RequantizedBlocks;
 import org.sparkfp4.layouts.RoleErrors;
 import org.sparkfp4.plan.PlanSummary;
 import org.sparkfp4.plan.QuantizationPlan;
+import org.sparkfp4.safetensors.ChildPath;
+import org.sparkfp4.safetensors.RawFileSystem;
 
 /** Turns finished shards into a checkpoint: everything beside them, and at last the index. */
 public final class CheckpointPublisher {
   private static final ObjectMapper JSON = new ObjectMapper().enable(SerializationFeature.INDENT_OUTPUT);
+
+  // as Python writes an infinity and a NaN, and as config.json may have them
+  private static final ObjectMapper PYTHON_JSON =
+      JSON.copy().configure(JsonWriteFeature.WRITE_NAN_AS_STRINGS.mappedFeature(), false);
 
   private static final String CARD = "README.md";
 
@@ -66,19 +72,18 @@ public final class CheckpointPublisher {
     requireComplete(records);
     output.removeStrayShards(plan);
     List<ConfigFile> configs = layout.configs((ObjectNode) source.config(), plan);
-    write(Manifest.FILE, JSON.valueToTree(manifest(records, configs)));
+    write(Manifest.FILE, JSON.writeValueAsBytes(manifest(records, configs)));
     for (FileStatus file : source.sideFiles()) {
       copy(file, conf);
     }
 
     for (ConfigFile config : configs) {
-      write(config.name(), config.content());
+      write(config.name(), PYTHON_JSON.writeValueAsBytes(config.content()));
     }
 
-    AtomicFile.write(
-        output.fs(), new Path(output.path(), CARD), modelCard(records, conf).getBytes(StandardCharsets.UTF_8));
+    write(CARD, modelCard(records, conf).getBytes(StandardCharsets.UTF_8));
     lock.requireHeld();
-    write(OutputFolder.INDEX, IndexFile.of(plan));
+    write(OutputFolder.INDEX, JSON.writeValueAsBytes(IndexFile.of(plan)));
   }
 
   private Manifest manifest(List<ShardRecord> records, List<ConfigFile> configs) {
@@ -106,7 +111,7 @@ public final class CheckpointPublisher {
 
   private String sourceCard(Configuration conf) throws IOException {
     Path card = new Path(source.path(), CARD);
-    try (InputStream in = card.getFileSystem(conf).open(card)) {
+    try (InputStream in = RawFileSystem.of(card, conf).open(card)) {
       return new String(in.readAllBytes(), StandardCharsets.UTF_8);
     } catch (FileNotFoundException e) {
       return "";
@@ -121,13 +126,13 @@ public final class CheckpointPublisher {
     }
   }
 
-  private void write(String name, JsonNode content) throws IOException {
-    AtomicFile.write(output.fs(), new Path(output.path(), name), JSON.writeValueAsBytes(content));
+  private void write(String name, byte[] content) throws IOException {
+    AtomicFile.write(output.fs(), new Path(output.path(), name), content);
   }
 
   private void copy(FileStatus file, Configuration conf) throws IOException {
-    try (InputStream in = file.getPath().getFileSystem(conf).open(file.getPath());
-        FSDataOutputStream out = output.fs().create(new Path(output.path(), file.getPath().getName()), true)) {
+    try (InputStream in = RawFileSystem.of(file.getPath(), conf).open(file.getPath());
+        FSDataOutputStream out = output.fs().create(ChildPath.of(output.path(), file.getPath().getName()), true)) {
       IOUtils.copyBytes(in, out, conf, false);
     }
   }

@@ -2,6 +2,7 @@ package org.sparkfp4.sink;
 
 import com.fasterxml.jackson.annotation.JsonIgnoreProperties;
 import java.util.List;
+import java.util.Objects;
 import org.sparkfp4.plan.PlanOptions;
 import org.sparkfp4.plan.SourceFile;
 
@@ -30,6 +31,11 @@ public record Manifest(
   public static final String FILE = "sparkfp4-manifest.json";
 
   public Manifest {
+    Objects.requireNonNull(fingerprint, "fingerprint");
+    Objects.requireNonNull(input, "input");
+    Objects.requireNonNull(sources, "sources");
+    Objects.requireNonNull(shards, "shards");
+    Objects.requireNonNull(files, "files");
     sources = List.copyOf(sources);
     shards = List.copyOf(shards);
     files = List.copyOf(files);

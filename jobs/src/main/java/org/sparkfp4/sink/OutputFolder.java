@@ -12,9 +12,10 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.sparkfp4.layouts.IndexFile;
 import org.sparkfp4.plan.OutputShard;
-import org.sparkfp4.plan.PlanFile;
 import org.sparkfp4.plan.QuantizationPlan;
+import org.sparkfp4.safetensors.ChildPath;
 
 /** The folder that a run writes into, and what earlier runs left there. */
 public final class OutputFolder {
@@ -78,6 +79,10 @@ public final class OutputFolder {
       return;
     }
 
+    if (!fs.getFileStatus(path).isDirectory()) {
+      throw new IOException("Cannot write to " + path + ": it is a file; choose an empty folder, or one to be made");
+    }
+
     FileStatus[] entries = fs.listStatus(path);
     if (entries.length > 0 && !fs.exists(staging.root()) && manifest() == null) {
       throw new IOException(
@@ -98,11 +103,9 @@ public final class OutputFolder {
           PlanDifference.between(manifest.input(), manifest.options(), manifest.sources(), plan), "checkpoint");
     }
 
-    if (fs.exists(staging.plan())) {
-      QuantizationPlan begun = PlanFile.read(conf, staging.plan());
-      if (!begun.fingerprint().equals(plan.fingerprint())) {
-        throw otherPlan(PlanDifference.between(begun.input(), begun.options(), begun.sources(), plan), "begun run");
-      }
+    QuantizationPlan begun = staging.begun(conf);
+    if (begun != null && !begun.fingerprint().equals(plan.fingerprint())) {
+      throw otherPlan(PlanDifference.between(begun.input(), begun.options(), begun.sources(), plan), "begun run");
     }
   }
 
@@ -144,9 +147,27 @@ public final class OutputFolder {
     return lengths;
   }
 
-  /** Whether the index is there: whether readers see a checkpoint. */
-  public boolean isPublished() throws IOException {
-    return fs.exists(index());
+  /** Whether the folder is a finished checkpoint of a plan: its index, its shards and what stands beside them. */
+  public boolean isComplete(QuantizationPlan plan) throws IOException {
+    Manifest manifest = manifest();
+    return manifest != null
+        && manifest.fingerprint().equals(plan.fingerprint())
+        && finished(plan).size() == plan.shards().size()
+        && lengths().keySet().containsAll(manifest.files())
+        && isIndexOf(plan);
+  }
+
+  private boolean isIndexOf(QuantizationPlan plan) throws IOException {
+    if (!fs.exists(index())) {
+      return false;
+    }
+
+    try (InputStream in = fs.open(index())) {
+      // compared as text: numbers have several types in a tree
+      return JSON.readTree(in).toString().equals(IndexFile.of(plan).toString());
+    } catch (JsonProcessingException e) {
+      return false;
+    }
   }
 
   /** Takes the index away, so that readers see no checkpoint while its shards are replaced. */
@@ -169,11 +190,16 @@ public final class OutputFolder {
 
     Manifest manifest = manifest();
     for (String file : manifest == null ? List.<String>of() : manifest.files()) {
-      fs.delete(new Path(path, new Path(file).getName()), false);
+      fs.delete(ChildPath.of(path, plainName(file)), false);
     }
 
     fs.delete(manifestFile(), false);
     staging.clearRun();
+  }
+
+  /** A manifest that somebody else wrote leads nowhere but into the folder. */
+  private static String plainName(String file) {
+    return file.substring(file.lastIndexOf('/') + 1);
   }
 
   /** Bytes of the shards that are there, whatever run wrote them. */

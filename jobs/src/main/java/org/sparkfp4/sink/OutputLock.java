@@ -34,6 +34,8 @@ public final class OutputLock implements AutoCloseable {
   static final Duration EXPIRY = Duration.ofSeconds(60);
 
   private static final Duration SETTLING = Duration.ofMillis(300);
+  private static final Duration BETWEEN_ATTEMPTS = Duration.ofMillis(50);
+  private static final int ATTEMPTS = 10;
   private static final Logger LOG = LoggerFactory.getLogger(OutputLock.class);
   private static final ObjectMapper JSON = new ObjectMapper();
 
@@ -104,14 +106,9 @@ public final class OutputLock implements AutoCloseable {
    */
   public static OutputLock acquire(FileSystem fs, Path file) throws IOException {
     Lease mine = Lease.mine();
-    for (int attempt = 0; attempt < 3; attempt++) {
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
       if (create(fs, file, mine)) {
-        OutputLock lock = new OutputLock(fs, file, mine);
-        if (attempt > 0) {
-          lock.settle();
-        }
-
-        return lock;
+        return new OutputLock(fs, file, mine);
       }
 
       Lease held = read(fs, file);
@@ -124,7 +121,13 @@ public final class OutputLock implements AutoCloseable {
                 Math.max(0, (mine.renewed - held.renewed) / 1000), EXPIRY.toSeconds()));
       }
 
-      takeAway(fs, file, held);
+      if (takeOver(fs, file, mine)) {
+        OutputLock lock = new OutputLock(fs, file, mine);
+        lock.settle();
+        return lock;
+      }
+
+      pause(file, BETWEEN_ATTEMPTS);
     }
 
     throw new OutputLockedException(
@@ -132,9 +135,9 @@ public final class OutputLock implements AutoCloseable {
   }
 
   private static boolean create(FileSystem fs, Path file, Lease lease) throws IOException {
-    fs.mkdirs(file.getParent());
     byte[] content = JSON.writeValueAsBytes(lease);
     try {
+      fs.mkdirs(file.getParent());
       if (fs.getUri().getScheme().equals("file")) {
         // Hadoop's local file system asks whether the file exists and then creates it, which two runs can do at once
         Files.write(java.nio.file.Path.of(file.toUri().getPath()), content, StandardOpenOption.CREATE_NEW);
@@ -153,7 +156,10 @@ public final class OutputLock implements AutoCloseable {
         return false;
       }
 
-      throw e;
+      throw new IOException(
+          "Cannot write to " + file.getParent().getParent() + ": its folder " + file.getParent().getName()
+              + " cannot be made or written to (" + e + "); choose another folder, or mend this one",
+          e);
     }
   }
 
@@ -165,53 +171,81 @@ public final class OutputLock implements AutoCloseable {
           return JSON.readValue(in.readAllBytes(), Lease.class);
         } catch (JsonProcessingException e) {
           // its holder may be just about to write it
-          Thread.sleep(50);
+          pause(file, BETWEEN_ATTEMPTS);
         }
       }
     } catch (FileNotFoundException e) {
       return null;
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new IOException("Cannot lock " + file + ": interrupted", e);
     }
 
     return null;
   }
 
-  /** Of several runs that find a dead lease one can rename it away; the others find a new one, or none. */
-  private static void takeAway(FileSystem fs, Path file, Lease dead) throws IOException {
-    if (dead != null) {
-      LOG.info("Taking over from a run that is no more (process {} on {})", dead.pid, dead.host);
+  /**
+   * Puts a lease in the place of a dead one. Of several runs that find it one makes the guard beside it; only then does
+   * it look once more, and the lock's file is never away, so that none can create it meanwhile.
+   */
+  private static boolean takeOver(FileSystem fs, Path file, Lease mine) throws IOException {
+    Path guard = new Path(file.getParent(), file.getName() + "-takeover");
+    if (!create(fs, guard, mine)) {
+      removeAbandoned(fs, guard);
+      return false;
     }
 
-    Path aside = new Path(file.getParent(), "lock-dead-" + UUID.randomUUID());
     try {
-      if (fs.rename(file, aside)) {
-        Lease taken = read(fs, aside);
-        if (taken != null && dead != null && !taken.owner.equals(dead.owner)) {
-          // between our reading and our renaming another run had taken over: give it back, unless yet another is there
-          if (!fs.exists(file)) {
-            fs.rename(aside, file);
-          }
-        }
-
-        fs.delete(aside, false);
+      Lease held = read(fs, file);
+      if (held != null && !held.isOver(mine)) {
+        return false;
       }
-    } catch (FileNotFoundException e) {
-      LOG.debug("The dead lease {} was taken away by another run", file);
+
+      if (!fs.exists(file)) {
+        return create(fs, file, mine);
+      }
+
+      if (held != null) {
+        LOG.info("Taking over from a run that is no more (process {} on {})", held.pid, held.host);
+      }
+
+      write(fs, file, mine);
+      return true;
+    } finally {
+      fs.delete(guard, false);
     }
   }
 
-  /** After a takeover: lets rivals that found the same dead lease finish, and sees whether the lock is still ours. */
-  private void settle() throws IOException {
+  /** A guard stands for milliseconds, unless its run died within them. */
+  private static void removeAbandoned(FileSystem fs, Path guard) throws IOException {
     try {
-      Thread.sleep(SETTLING.toMillis());
-      requireHeld();
+      long age = System.currentTimeMillis() - fs.getFileStatus(guard).getModificationTime();
+      if (age > EXPIRY.toMillis()) {
+        fs.delete(guard, false);
+      }
+    } catch (FileNotFoundException e) {
+      LOG.debug("The guard {} is gone", guard);
+    }
+  }
+
+  private static void write(FileSystem fs, Path file, Lease lease) throws IOException {
+    try (FSDataOutputStream out = fs.create(file, true)) {
+      out.write(JSON.writeValueAsBytes(lease));
+    }
+  }
+
+  private static void pause(Path file, Duration time) throws IOException {
+    try {
+      Thread.sleep(time.toMillis());
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-      close();
       throw new IOException("Cannot lock " + file + ": interrupted", e);
-    } catch (OutputLockedException e) {
+    }
+  }
+
+  /** After a takeover: lets a holder that only stood still, or a rival, show itself, and sees whose the lock is then. */
+  private void settle() throws IOException {
+    try {
+      pause(file, SETTLING);
+      requireHeld();
+    } catch (IOException e) {
       close();
       throw e;
     }
@@ -221,9 +255,7 @@ public final class OutputLock implements AutoCloseable {
     try {
       if (isMine()) {
         // in place: with a rename the file would be away for a moment, and another run could take the lock
-        try (FSDataOutputStream out = fs.create(file, true)) {
-          out.write(JSON.writeValueAsBytes(lease.renew()));
-        }
+        write(fs, file, lease.renew());
       }
     } catch (IOException e) {
       LOG.warn("Cannot renew the lock {}: {}", file, e.getMessage());

@@ -2,6 +2,7 @@ package org.sparkfp4.sink;
 
 import java.io.Serializable;
 import java.util.List;
+import java.util.Objects;
 
 /**
  * What a task leaves behind when its shard stands under its final name: proof that the shard is finished.
@@ -17,6 +18,8 @@ public record ShardRecord(
     int shard, String file, long length, String sha256, String fingerprint, List<LayerError> layers)
     implements Serializable {
   public ShardRecord {
+    Objects.requireNonNull(file, "file");
+    Objects.requireNonNull(fingerprint, "fingerprint");
     layers = List.copyOf(layers);
   }
 }

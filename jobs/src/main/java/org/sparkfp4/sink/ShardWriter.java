@@ -48,9 +48,14 @@ final class ShardWriter implements DataWriter<InternalRow> {
   }
 
   private ShardOutput open() throws IOException {
-    storage.fs().mkdirs(path.getParent());
-    java.nio.file.Path local = storage.local(path);
-    return local != null ? new LocalShardOutput(local) : new StreamShardOutput(storage.fs().create(path, true));
+    try {
+      storage.fs().mkdirs(path.getParent());
+      java.nio.file.Path local = storage.local(path);
+      return new NamedShardOutput(
+          path, local != null ? new LocalShardOutput(local) : new StreamShardOutput(storage.fs().create(path, true)));
+    } catch (IOException e) {
+      throw NamedShardOutput.failure(path, e);
+    }
   }
 
   @Override

@@ -12,6 +12,7 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.plan.SourceFile;
+import org.sparkfp4.safetensors.ChildPath;
 import org.sparkfp4.safetensors.RawFileSystem;
 import org.sparkfp4.safetensors.UnchangedFile;
 
@@ -46,7 +47,7 @@ final class SourceFiles implements Closeable {
       open.remove(oldest).close();
     }
 
-    Path path = new Path(input, file);
+    Path path = ChildPath.of(input, file);
     FileSystem fs = RawFileSystem.of(path, conf);
     SourceFile planned = sources.get(file);
     UnchangedFile.require(fs, path, planned.length(), planned.modified());

@@ -6,11 +6,15 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.util.Map;
 import java.util.TreeMap;
+import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.sparkfp4.plan.InvalidPlanException;
+import org.sparkfp4.plan.PlanFile;
+import org.sparkfp4.plan.QuantizationPlan;
 
 /**
  * The folder {@code _sparkfp4} inside an output: what a run needs in order to be resumed. It is gone from a finished
@@ -70,6 +74,23 @@ public final class StagingFolder {
     return new Path(attempts(), String.format("%05d-%s-%d", shard, run, task));
   }
 
+  /**
+   * The plan of a run that was begun; null where there is none that can be read. A plan that the loss of power cut
+   * short is none: records say themselves what plan they are of.
+   */
+  public QuantizationPlan begun(Configuration conf) throws IOException {
+    if (!fs.exists(plan())) {
+      return null;
+    }
+
+    try {
+      return PlanFile.read(conf, plan());
+    } catch (InvalidPlanException e) {
+      LOG.warn("Ignoring {}: it is no plan, and is written again", plan());
+      return null;
+    }
+  }
+
   /** Removes what earlier runs began and did not finish. */
   public void sweepAttempts() throws IOException {
     fs.delete(attempts(), true);
@@ -102,7 +123,9 @@ public final class StagingFolder {
     for (FileStatus file : fs.listStatus(records(), path -> path.getName().matches("\\d{5,}\\.json"))) {
       try (InputStream in = fs.open(file.getPath())) {
         ShardRecord record = JSON.readValue(in.readAllBytes(), ShardRecord.class);
-        finished.put(record.shard(), record);
+        if (record != null) {
+          finished.put(record.shard(), record);
+        }
       } catch (JsonProcessingException e) {
         LOG.warn("Ignoring {}: it is no shard record; the shard is written again", file.getPath());
       }

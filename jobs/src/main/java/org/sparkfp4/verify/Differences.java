@@ -3,6 +3,7 @@ package org.sparkfp4.verify;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
+import org.sparkfp4.jobs.Printable;
 
 /** What a verification found: the first differences in words, the others counted. */
 final class Differences implements Serializable {
@@ -20,7 +21,7 @@ final class Differences implements Serializable {
   void add(String description) {
     count++;
     if (first.size() < limit) {
-      first.add(description);
+      first.add(Printable.of(description));
     }
   }
 

@@ -10,6 +10,7 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.sparkfp4.checkpoint.CheckpointIndex;
+import org.sparkfp4.safetensors.ChildPath;
 import org.sparkfp4.safetensors.RawFileSystem;
 import org.sparkfp4.sink.Manifest;
 import org.sparkfp4.sink.StagingFolder;
@@ -68,7 +69,7 @@ final class QuantizedFolder {
   }
 
   boolean has(String file) throws IOException {
-    return fs.exists(new Path(path, file));
+    return fs.exists(ChildPath.of(path, file));
   }
 
   /** Content of a file, a missing node where there is none. */
@@ -77,7 +78,7 @@ final class QuantizedFolder {
       return MissingNode.getInstance();
     }
 
-    try (InputStream in = fs.open(new Path(path, file))) {
+    try (InputStream in = fs.open(ChildPath.of(path, file))) {
       return JSON.readTree(in);
     } catch (JsonProcessingException e) {
       throw new IOException("Cannot verify " + path + ": " + file + " is no JSON: " + e.getOriginalMessage(), e);

@@ -14,6 +14,7 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.api.java.function.Function;
 import org.apache.spark.util.SerializableConfiguration;
+import org.sparkfp4.safetensors.ChildPath;
 import org.sparkfp4.safetensors.RawFileSystem;
 import org.sparkfp4.safetensors.SafetensorsHeader;
 
@@ -67,7 +68,7 @@ final class ShardVerifier implements Function<ShardTask, ShardFindings> {
   }
 
   private void verifyFile(ShardTask task, Configuration conf, Differences differences) throws IOException {
-    Path path = new Path(quantized, task.file());
+    Path path = ChildPath.of(new Path(quantized), task.file());
     FileSystem fs = RawFileSystem.of(path, conf);
     FileStatus status = fs.getFileStatus(path);
     Map<String, String> metadata = SafetensorsHeader.read(fs, status).metadata();

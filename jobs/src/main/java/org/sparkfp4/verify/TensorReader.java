@@ -11,6 +11,7 @@ import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.sparkfp4.checkpoint.LocatedTensor;
+import org.sparkfp4.safetensors.ChildPath;
 import org.sparkfp4.safetensors.RawFileSystem;
 
 /** Reads pieces of a checkpoint's tensors. Keeps the few files open that it read last. */
@@ -63,7 +64,7 @@ final class TensorReader implements Closeable {
       open.removeLast().stream.close();
     }
 
-    open.addFirst(new OpenFile(file, fs.open(new Path(folder, file))));
+    open.addFirst(new OpenFile(file, fs.open(ChildPath.of(folder, file))));
     return open.getFirst().stream;
   }
 

@@ -135,8 +135,33 @@ public final class Verification {
       }
     }
 
+    if (quantized.config().isMissingNode() && !source.config().isMissingNode()) {
+      differences.add("Missing file " + Checkpoint.CONFIG + ", which the source has");
+    }
+
     if (manifest != null) {
       checkManifest(quantized, manifest);
+      checkOtherFiles(quantized, quantizedFolder, manifest);
+    }
+  }
+
+  /** What Spark FP4 writes beside the shards is there, and the model's own configuration is the source's. */
+  private void checkOtherFiles(Checkpoint quantized, QuantizedFolder quantizedFolder, Manifest manifest)
+      throws IOException {
+    Set<String> files = new TreeSet<>(manifest.files());
+    files.add(CheckpointIndex.NAME);
+    if (quantized.config().isMissingNode()) {
+      files.remove(Checkpoint.CONFIG);
+    }
+
+    for (String file : files) {
+      if (!quantizedFolder.has(file)) {
+        differences.add("Missing file " + file + ", which was written with the shards");
+      }
+    }
+
+    if (!quantized.config().isMissingNode()) {
+      new CarriedConfig(differences).check(source.config(), quantized.config());
     }
   }
 

@@ -69,7 +69,8 @@ class CheckpointTest {
   @Test
   void sideFilesAndStrays() throws IOException {
     for (String name : List.of("tokenizer.json", "LICENSE", "modeling_x.py", "README.md", ".gitattributes", "old.bin",
-        "pytorch_model.bin.index.json", "a.pt", "b.pth", "c.gguf", ".config.json.crc", "consolidated.safetensors")) {
+        "pytorch_model.bin.index.json", "a.pt", "b.pth", "c.gguf", ".config.json.crc", "consolidated.safetensors",
+        "hf_quant_config.json", "sparkfp4-manifest.json", "_sparkfp4")) {
       Files.writeString(folder.resolve(name), "{}");
     }
 
@@ -78,6 +79,15 @@ class CheckpointTest {
     assertThat(checkpoint.sideFiles()).extracting(file -> file.getPath().getName())
         .containsExactly("LICENSE", "config.json", "modeling_x.py", "tokenizer.json");
     assertThat(checkpoint.strayShards()).containsExactly("consolidated.safetensors");
+  }
+
+  @Test
+  void configMayHaveInfinitiesAsPythonWritesThem() throws IOException {
+    Files.writeString(folder.resolve("config.json"), "{\"time_step_limit\": [0.0, Infinity], \"x\": NaN}");
+    assertThat(open().config().path("time_step_limit").path(1).doubleValue()).isInfinite();
+
+    Files.writeString(folder.resolve("config.json"), "{} {}");
+    assertRefused(folder, "config.json is no JSON");
   }
 
   @Test

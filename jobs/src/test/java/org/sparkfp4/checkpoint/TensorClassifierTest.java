@@ -3,6 +3,7 @@ package org.sparkfp4.checkpoint;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.math.BigInteger;
 import java.util.List;
 import java.util.Set;
 import java.util.stream.Collectors;
@@ -48,6 +49,28 @@ class TensorClassifierTest {
     List<BlockTensors> blocks = classify(new SyntheticModel(family).prefix(prefix).fill()).blocks();
 
     assertThat(blocks).isNotEmpty().allMatch(block -> block.path().startsWith(prefix));
+  }
+
+  @ParameterizedTest
+  @CsvSource({"num_hidden_layers, -1, is -1", "num_hidden_layers, 1099511627776, is 1099511627776",
+    "num_experts, 1099511627776, is 1099511627776"})
+  void refusesCountsThatAreNone(String key, long value, String message) {
+    SyntheticModel model = SyntheticModel.of("qwen3_moe");
+    model.config().put(key, value);
+
+    assertThatThrownBy(() -> classify(model))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessage("Invalid config.json: " + key + " " + message);
+  }
+
+  @Test
+  void refusesSizesOfMoreThan63Bits() {
+    SyntheticModel model = SyntheticModel.of("qwen3_moe");
+    model.config().put("hidden_size", new BigInteger("36893488147419103232"));
+
+    assertThatThrownBy(() -> classify(model))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessage("Invalid config.json: it has no whole number hidden_size");
   }
 
   @Test

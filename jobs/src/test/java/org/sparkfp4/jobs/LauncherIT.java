@@ -47,6 +47,27 @@ class LauncherIT {
     assertThat(result.err()).isEmpty();
   }
 
+  /** Where no locale is set, as in containers, Java takes file names for ASCII. */
+  @Test
+  void folderWithOtherLettersIsFoundInAnyLocale() throws Exception {
+    String script = "export LC_ALL=C && name=$'mod\\xc3\\xa8le' && mkdir \"$name\" && cp \"$1\" \"$name/model.safetensors\""
+        + " && \"$2\" inspect \"$name\"";
+
+    SparkSubmitResult result =
+        run(List.of("bash", "-c", script, "bash", SHARD.toString(), ROOT.resolve("sparkfp4").toString()));
+
+    assertThat(result.status()).as(result.err()).isZero();
+    assertThat(result.out()).startsWith("file:" + folder + "/mod\u00e8le\n");
+  }
+
+  @Test
+  void settingThatIsNoneIsOneLine() throws Exception {
+    SparkSubmitResult result = launch("--conf", "spark.fp4.read", "inspect", "x");
+
+    assertThat(result.status()).isEqualTo(2);
+    assertThat(result.err()).isEqualTo("Invalid option: --conf takes KEY=VALUE, not \"spark.fp4.read\"\n");
+  }
+
   @Test
   void exitStatusIsTheCommands() throws Exception {
     assertThat(launch("inspect").status()).isEqualTo(2);
@@ -55,6 +76,10 @@ class LauncherIT {
   private SparkSubmitResult launch(String... arguments) throws IOException, InterruptedException {
     List<String> command = new ArrayList<>(List.of(ROOT.resolve("sparkfp4").toString()));
     command.addAll(List.of(arguments));
+    return run(command);
+  }
+
+  private SparkSubmitResult run(List<String> command) throws IOException, InterruptedException {
     Path out = temporary.resolve("out");
     Path err = temporary.resolve("err");
     int status = new ProcessBuilder(command)

@@ -203,6 +203,61 @@ class RefusalIT {
   }
 
   @Test
+  void outputThatIsNoFolder() throws Exception {
+    output = Files.writeString(folder.resolve("file"), "mine");
+    assertThat(quantize().err()).isEqualTo("Cannot write to file:" + output
+        + ": it is a file; choose an empty folder, or one to be made\n");
+
+    output = folder.resolve("file/below");
+    assertThat(quantize().err()).startsWith("Cannot write to file:" + output + ": ").hasLineCount(1);
+
+    output = Files.createSymbolicLink(folder.resolve("link"), folder.resolve("nowhere"));
+    assertThat(quantize().err()).startsWith("Cannot write to file:" + output + ": ").hasLineCount(1);
+    assertThat(folder.resolve("file")).hasContent("mine");
+  }
+
+  @ParameterizedTest
+  @CsvSource(delimiter = '|', value = {
+    "''         | 2 | Invalid value for option '--output': \"\" is no path; is a shell variable unset?",
+    "my:model   | 2 | Invalid value for option '--output': \"my:model\" is no path: what stands before its first colon",
+    "foo://b/x  | 1 | Cannot use the file system of foo://b/x: No FileSystem for scheme \"foo\"; put its connector",
+    "s3a://b/x  | 1 | Cannot use the file system of s3a://b/x: Class org.apache.hadoop.fs.s3a.S3AFileSystem not found"
+  })
+  void textThatIsNoPath(String text, int status, String message) {
+    SparkSubmitResult result = new InProcess().run("quantize", "--input", source.toString(), "--output", text);
+
+    assertThat(result.status()).isEqualTo(status);
+    assertThat(result.err()).startsWith(message);
+  }
+
+  /** Most settings are read by tasks; by then --overwrite would have removed the earlier output. */
+  @ParameterizedTest
+  @CsvSource({
+    "spark.fp4.cpu.tier, neon, Invalid kernel tier: neon",
+    "spark.fp4.read, foo, Invalid option read: \"foo\"",
+    "spark.fp4.slabBytes, 0, Invalid option slabBytes: 0",
+    "spark.fp4.unitBytes, many, Invalid spark.fp4.unitBytes: many; give a size such as 256m",
+    "spark.fp4.unitBytes, -5, Invalid spark.fp4.unitBytes: -5; give a size such as 256m",
+    "spark.fp4.unitBytes, 0, Invalid spark.fp4.unitBytes: 0; give 1 to 2147483639 bytes",
+    "spark.fp4.unitBytes, 2g, Invalid spark.fp4.unitBytes: 2g; give 1 to 2147483639 bytes",
+    "spark.fp4.columnar, maybe, Invalid spark.fp4.columnar: maybe; it is auto or off",
+    "spark.fp4.commit, x, Invalid spark.fp4.commit: x; it is auto"
+  })
+  void settingThatIsNone(String key, String value, String message) throws Exception {
+    Files.createDirectories(output.resolve("_sparkfp4"));
+    Files.writeString(output.resolve("model-00001-of-00001.safetensors"), "of an earlier run");
+
+    SparkSubmitResult result = new InProcess()
+        .conf(key, value)
+        .run("quantize", "--input", source.toString(), "--output", output.toString(), "--overwrite");
+
+    assertThat(result.status()).isEqualTo(1);
+    assertThat(result.err()).startsWith(message).hasLineCount(1);
+    assertThat(output.resolve("model-00001-of-00001.safetensors")).hasContent("of an earlier run");
+    assertThat(output.resolve("_sparkfp4")).isEmptyDirectory();
+  }
+
+  @Test
   void dryRunWritesNothing() {
     SparkSubmitResult result = quantize("--dry-run", "--overwrite");
 
@@ -219,6 +274,13 @@ class RefusalIT {
         .run("quantize", "--input", source.toString(), "--output", source.resolve("nvfp4").toString());
     assertThat(inside.status()).isEqualTo(1);
     assertThat(inside.err()).startsWith("Cannot write to ");
+
+    Path link = Files.createSymbolicLink(folder.resolve("link"), source);
+    SparkSubmitResult throughLink = new InProcess()
+        .run("quantize", "--input", source.toString(), "--output", link.resolve("nvfp4").toString());
+    assertThat(throughLink.status()).isEqualTo(1);
+    assertThat(throughLink.err()).isEqualTo("Cannot write to file:" + link + "/nvfp4: the source file:" + source
+        + " is the same folder or one inside the other; choose another --output\n");
     assertThat(quantize().status()).isZero();
 
     assertThat(Outputs.identities(source, "")).isEqualTo(before);

@@ -65,6 +65,13 @@ class HeaderRefusalTest {
   }
 
   @Test
+  void nameThatIsNoText() {
+    refuses(
+        file("{\"a\\ud800\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1),
+        "has half of a surrogate pair, which UTF-8 cannot hold");
+  }
+
+  @Test
   void damagedJson() {
     String tensor = TENSOR.replace('\'', '"');
     refuses(file(tensor, 12), "its header is no JSON");

@@ -14,6 +14,7 @@ import org.apache.hadoop.fs.Path;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.sparkfp4.layouts.IndexFile;
 import org.sparkfp4.plan.OutputShard;
 import org.sparkfp4.plan.PlanFile;
 import org.sparkfp4.plan.PlanOptions;
@@ -90,6 +91,56 @@ class OutputFolderTest {
     assertThat(output.finished(plan("b", "mlp", 1))).as("another plan").isEmpty();
     put("_sparkfp4/shards/00000.json", "{\"shard\":");
     assertThat(output.finished(plan)).as("the record was cut short by a crash").isEmpty();
+  }
+
+  @Test
+  void whatIsNoRecordOrNoPlanIsWrittenAgain() throws IOException {
+    QuantizationPlan plan = plan("a", "experts", 1);
+    put(SHARD, "1234");
+    for (String record : List.of("", "null", "{}", "{\"shard\":0,\"layers\":[]}", "[]")) {
+      put("_sparkfp4/shards/00000.json", record);
+      assertThat(output.finished(plan)).as(record).isEmpty();
+    }
+
+    for (String begun : List.of("", "null", "{}", "{\"fingerprint\":")) {
+      put("_sparkfp4/plan.json", begun);
+      output.requireSamePlan(plan, CONF);
+      assertThat(output.staging().begun(CONF)).as(begun).isNull();
+    }
+  }
+
+  @Test
+  void checkpointIsCompleteWithAllThatWasWritten() throws IOException {
+    QuantizationPlan plan = plan("a", "experts", 1);
+    assertThat(output.isComplete(plan)).isFalse();
+    Manifest manifest =
+        new Manifest(
+            "p", "a", plan.input(), "f", plan.options(), plan.sources(), List.of(record(0, "a", 4)),
+            List.of("config.json"));
+    Files.write(temporary.resolve(Manifest.FILE), JSON.writeValueAsBytes(manifest));
+    put(SHARD, "1234");
+    put("config.json", "{}");
+    put(OutputFolder.INDEX, IndexFile.of(plan).toPrettyString());
+    assertThat(output.isComplete(plan)).isTrue();
+    assertThat(output.isComplete(plan("b", "experts", 1))).as("another plan").isFalse();
+
+    put(OutputFolder.INDEX, "{\"weight_map\":");
+    assertThat(output.isComplete(plan)).as("the index is damaged").isFalse();
+    put(OutputFolder.INDEX, IndexFile.of(plan).toString());
+    Files.delete(temporary.resolve("config.json"));
+    assertThat(output.isComplete(plan)).as("config.json is gone").isFalse();
+    put("config.json", "{}");
+    Files.delete(temporary.resolve(SHARD));
+    assertThat(output.isComplete(plan)).as("a shard is gone").isFalse();
+  }
+
+  @Test
+  void fileIsNoFolder() throws IOException {
+    put("file", "x");
+    OutputFolder file = new OutputFolder(fs, new Path(output.path(), "file"));
+    assertThatThrownBy(file::requireOwn)
+        .isInstanceOf(IOException.class)
+        .hasMessage("Cannot write to " + file.path() + ": it is a file; choose an empty folder, or one to be made");
   }
 
   @Test

@@ -93,6 +93,21 @@ class OutputLockTest {
     assertThat(fs.exists(lock)).isTrue();
   }
 
+  /** It died within the milliseconds that a takeover lasts. */
+  @Test
+  void takeoverThatItsRunAbandoned() throws IOException {
+    leave(new OutputLock.Lease("dead", "another-host", 1, 1, 0));
+    Path guard = new Path(lock.getParent(), "lock-takeover");
+    fs.create(guard).close();
+    assertThatThrownBy(() -> OutputLock.acquire(fs, lock))
+        .isInstanceOf(OutputLockedException.class)
+        .hasMessage("Cannot lock " + lock + ": other runs are taking it at the same time; start one run only");
+
+    fs.setTimes(guard, now() - OutputLock.EXPIRY.toMillis() - 1000, -1);
+    OutputLock.acquire(fs, lock).close();
+    assertThat(fs.exists(guard)).isFalse();
+  }
+
   @Test
   void ofManyRunsThatFindADeadLockOneGoesOn() throws Exception {
     ExecutorService pool = Executors.newFixedThreadPool(8);

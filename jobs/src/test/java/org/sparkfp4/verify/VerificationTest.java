@@ -267,6 +267,28 @@ class VerificationTest {
   }
 
   @Test
+  void filesBesideTheShards() throws Exception {
+    write();
+    Files.delete(folder.resolve("config.json"));
+    assertThat(verification(0).run().differences()).contains("Missing file config.json, which the source has");
+
+    config.put("hidden_size", 7).remove("num_experts");
+    write();
+    assertThat(verification(0).run().isGood()).as("what another producer made of its config.json").isTrue();
+
+    Files.writeString(folder.resolve("sparkfp4-manifest.json"), """
+        {"fingerprint": "f", "input": "i", "sources": [], "shards": [], "files": ["config.json", "tokenizer.json"]}
+        """);
+    Files.delete(folder.resolve("model.safetensors.index.json"));
+    assertThat(verification(0).run().differences()).containsExactly(
+        "Shard " + SHARD + " is not in the manifest",
+        "Missing file model.safetensors.index.json, which was written with the shards",
+        "Missing file tokenizer.json, which was written with the shards",
+        "config.json has hidden_size 7, in the source it is 128",
+        "config.json has num_experts missing, in the source it is 4");
+  }
+
+  @Test
   void differencesAreCounted() throws Exception {
     tensors.keySet().removeIf(name -> name.endsWith(".weight_scale"));
 

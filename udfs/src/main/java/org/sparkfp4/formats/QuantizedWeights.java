@@ -30,8 +30,10 @@ final class QuantizedWeights implements BlockSource {
     long blocksPerRow = cols / Nvfp4.BLOCK;
     long row = block / blocksPerRow;
     long col = block % blocksPerRow * Nvfp4.BLOCK;
+    // The columns that share a scale are whole blocks.
+    float scale = scale(row, col);
     for (int i = 0; i < w.length; i++) {
-      w[i] = weight(row, col + i);
+      w[i] = scheme.codes().decode(code(row, col + i)) * scale;
     }
   }
 

@@ -21,13 +21,13 @@ class ArrowRowTest {
       ArrowRow row = new ArrowRow(batch);
       row.moveTo(1);
       assertThat(row.rowId()).isEqualTo(1);
-      assertThat(row.numFields()).isEqualTo(6);
+      assertThat(row.numFields()).isEqualTo(9);
       assertThat(row.getBinary(0)).isEqualTo(rows.get(1).members()[0]);
       assertThat(row.isNullAt(2)).isTrue();
       assertThat(row.anyNull()).isTrue();
-      assertThat(row.getUTF8String(3)).hasToString(rows.get(1).dtype());
-      assertThat(row.getLong(4)).isEqualTo(rows.get(1).cols());
-      assertThat(row.getFloat(5)).isEqualTo(2f);
+      assertThat(row.getUTF8String(6)).hasToString(rows.get(1).dtype());
+      assertThat(row.getLong(7)).isEqualTo(rows.get(1).cols());
+      assertThat(row.getFloat(8)).isEqualTo(2f);
     }
   }
 
@@ -39,7 +39,7 @@ class ArrowRowTest {
     }
 
     assertThat(copy.getBinary(1)).isEqualTo(rows.get(0).members()[1]);
-    assertThat(copy.getUTF8String(3)).hasToString(rows.get(0).dtype());
+    assertThat(copy.getUTF8String(6)).hasToString(rows.get(0).dtype());
   }
 
   @Test

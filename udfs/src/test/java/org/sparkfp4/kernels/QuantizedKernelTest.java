@@ -33,8 +33,8 @@ class QuantizedKernelTest {
     Random random = new Random(rows);
     for (String text : SCHEMES) {
       WeightScheme scheme = WeightScheme.parse(text);
-      new QuantizedUnit(scheme, cols, gaussian(scheme, rows, cols, random), gaussian(scheme, 1 + rows / 3, cols, random),
-          gaussian(scheme, 0, cols, random)).check();
+      new QuantizedUnit(scheme, cols, gaussian(scheme, rows, cols, random),
+          gaussian(scheme, 1 + rows / 3, cols, random), gaussian(scheme, 0, cols, random)).check();
     }
   }
 
@@ -198,6 +198,17 @@ class QuantizedKernelTest {
         new QuantizedUnit(scheme, cols, gaussian(scheme, 70, cols, random)).checkBf16();
       }
     }
+  }
+
+  /** Codes that would overflow under a scale, but are not there. */
+  @Test
+  void bfloat16OfTheCodesThatAreThere() {
+    WeightScheme scheme = new WeightScheme(CodeType.INT4, ScaleType.F32, 1, 0);
+    byte[] codes = new byte[16];
+    Arrays.fill(codes, (byte) 0xF1);
+    new QuantizedUnit(scheme, 32, new QuantizedUnit.Segment(codes, scales(ScaleType.F32, 0x1p125f), 1)).checkBf16();
+    codes[9] = 0x0F;
+    new QuantizedUnit(scheme, 32, new QuantizedUnit.Segment(codes, scales(ScaleType.F32, 0x1p125f), 1)).checkBf16();
   }
 
   @Test

@@ -1,0 +1,71 @@
+package org.sparkfp4.jobs;
+
+import org.apache.spark.network.util.JavaUtils;
+import org.apache.spark.sql.RuntimeConfig;
+import org.apache.spark.sql.SparkSession;
+import org.sparkfp4.kernels.Nvfp4Kernels;
+import org.sparkfp4.safetensors.SafetensorsSource;
+
+/**
+ * The settings {@code spark.fp4.*} of a run, all of them held to what they may be before anything is done: most are
+ * read by tasks, when an output may have been given up already.
+ *
+ * @param unitBytes source bytes of a unit above which it is cut by rows
+ * @param tier tier of the kernels
+ * @param commit how shards get their names
+ */
+record RunSettings(long unitBytes, String tier, String commit) {
+  private static final String UNIT_BYTES = "spark.fp4.unitBytes";
+  private static final String TIER = "spark.fp4.cpu.tier";
+  private static final String COMMIT = "spark.fp4.commit";
+  private static final String COLUMNAR = "spark.fp4.columnar";
+
+  /**
+   * The session's settings.
+   *
+   * @throws IllegalArgumentException naming a setting, its value and what it may be
+   */
+  static RunSettings of(SparkSession spark) {
+    RuntimeConfig conf = spark.conf();
+    SafetensorsSource.requireSettings(key -> conf.get(key, null));
+    requireColumnar(conf.get(COLUMNAR, "auto"));
+    return new RunSettings(
+        unitBytes(conf.get(UNIT_BYTES, "256m")),
+        conf.get(TIER, "auto"),
+        conf.get(COMMIT, "auto"));
+  }
+
+  /**
+   * Loads the kernels where this process runs the tasks too. On a cluster the driver's processor tells nothing.
+   *
+   * @throws IllegalArgumentException if the tier is not to be had here
+   * @throws IllegalStateException if there is a native library that cannot be used
+   */
+  void requireKernels(SparkSession spark) {
+    if (spark.sparkContext().isLocal()) {
+      Nvfp4Kernels.forTier(tier);
+    }
+  }
+
+  private static long unitBytes(String value) {
+    long bytes;
+    try {
+      bytes = JavaUtils.byteStringAsBytes(value);
+    } catch (IllegalArgumentException e) {
+      throw new IllegalArgumentException("Invalid " + UNIT_BYTES + ": " + value + "; give a size such as 256m", e);
+    }
+
+    if (bytes < 1 || bytes > Integer.MAX_VALUE - 8) {
+      throw new IllegalArgumentException(
+          "Invalid " + UNIT_BYTES + ": " + value + "; give 1 to " + (Integer.MAX_VALUE - 8) + " bytes");
+    }
+
+    return bytes;
+  }
+
+  private static void requireColumnar(String value) {
+    if (!value.equals("auto") && !value.equals("off")) {
+      throw new IllegalArgumentException("Invalid " + COLUMNAR + ": " + value + "; it is auto or off");
+    }
+  }
+}
