@@ -10,7 +10,8 @@ public final class TestSpark {
   private TestSpark() {}
 
   public static synchronized SparkSession session() {
-    if (session == null) {
+    // a test of commands may have stopped it
+    if (session == null || session.sparkContext().isStopped()) {
       session = SparkSession.builder()
           // tasks may fail three times, so that a test sees whether what cannot succeed is tried again
           .master("local[2,4]")

@@ -35,12 +35,18 @@ public final class ModelSizing {
     Growth growth = Growth.of(family, widths, dtype, fewestLayers);
     for (int experts = widths.experts(); experts >= fewestExperts(family); experts--) {
       int layers = (int) Math.min(100_000, growth.layersFor(bytes, experts));
-      if (layers >= fewestLayers && Math.abs(growth.at(layers, experts) - bytes) <= CLOSE_ENOUGH * bytes) {
-        return widths.withLayersAndExperts(layers, experts);
+      ModelShape fit = layers < fewestLayers ? null : widths.withLayersAndExperts(layers, experts);
+      // the estimate first, as it costs nothing; an odd number of layers that alternate is not quite as it says
+      if (fit != null && isClose(growth.at(layers, experts), bytes) && isClose(bytes(family, fit, dtype), bytes)) {
+        return fit;
       }
     }
 
     return null;
+  }
+
+  private static boolean isClose(long actual, long wanted) {
+    return Math.abs(actual - wanted) <= CLOSE_ENOUGH * wanted;
   }
 
   private static int fewestLayers(SyntheticFamily family) {
@@ -65,10 +71,11 @@ public final class ModelSizing {
     static Growth of(SyntheticFamily family, ModelShape widths, DType dtype, int layers) {
       long few = bytes(family, widths.withLayersAndExperts(layers, 1), dtype);
       long wide = bytes(family, widths.withLayersAndExperts(layers, 2), dtype);
-      long deep = bytes(family, widths.withLayersAndExperts(layers + 1, 1), dtype);
-      long both = bytes(family, widths.withLayersAndExperts(layers + 1, 2), dtype);
-      long layerExpert = both - deep - (wide - few);
-      long layer = deep - few - layerExpert;
+      // two layers, as those of hybrid models alternate
+      long deep = bytes(family, widths.withLayersAndExperts(layers + 2, 1), dtype);
+      long both = bytes(family, widths.withLayersAndExperts(layers + 2, 2), dtype);
+      long layerExpert = (both - deep - (wide - few)) / 2;
+      long layer = (deep - few) / 2 - layerExpert;
       long baseExpert = wide - few - layers * layerExpert;
       return new Growth(few - layers * (layer + layerExpert) - baseExpert, baseExpert, layer, layerExpert);
     }
