@@ -25,6 +25,8 @@ import org.sparkfp4.checkpoint.ModelConfig;
 import org.sparkfp4.checkpoint.ModelFamilies;
 import org.sparkfp4.checkpoint.ModelFamily;
 import org.sparkfp4.checkpoint.SourceTensors;
+import org.sparkfp4.formats.E2M1;
+import org.sparkfp4.formats.Nvfp4Recipe;
 import org.sparkfp4.safetensors.InvalidSafetensorsException;
 import org.sparkfp4.sink.Manifest;
 import org.sparkfp4.sink.ShardRecord;
@@ -39,6 +41,9 @@ import org.sparkfp4.sink.ShardRecord;
 public final class Verification {
   /** More than rounding to 4 bits can do, which is 0.2 in any block whose scale is normal: a sign of a wrong layout. */
   static final double LARGEST_ERROR = 0.25;
+
+  /** E4M3 code of 2^-6. */
+  private static final int SMALLEST_NORMAL_SCALE = 0x08;
 
   private static final int DESCRIBED = 100;
 
@@ -104,7 +109,7 @@ public final class Verification {
     findings.forEach(each -> differences.addAll(each.differences()));
     List<LayerCheck> checks = findings.stream().flatMap(each -> each.layers().stream()).toList();
     new GlobalScaleCheck(match.layers(), manifest != null, differences).check(checks);
-    checks.forEach(this::checkError);
+    checks.forEach(check -> checkError(check, scheme.recipe()));
     return result(findings, match.kept().size());
   }
 
@@ -218,8 +223,10 @@ public final class Verification {
     return context.parallelize(tasks, tasks.size()).map(verifier).collect();
   }
 
-  private void checkError(LayerCheck check) {
-    if (!(check.relativeError() <= LARGEST_ERROR)) {
+  /** A layer so small beside the one it shares a scale with that its block scales are subnormal may lose all it has. */
+  private void checkError(LayerCheck check, Nvfp4Recipe recipe) {
+    float smallestNormalBlock = E2M1.MAX * recipe.dequantFactor(SMALLEST_NORMAL_SCALE, check.globalScale());
+    if (check.amax() >= smallestNormalBlock && !(check.relativeError() <= LARGEST_ERROR)) {
       differences.add(String.format("Layer %s has a relative error of %.3f, more than rounding can cause (%.2f)",
           check.module(), check.relativeError(), LARGEST_ERROR));
     }
