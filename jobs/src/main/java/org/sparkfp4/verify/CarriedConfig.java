@@ -8,7 +8,7 @@ import org.sparkfp4.checkpoint.Checkpoint;
 
 /** Whether a config.json says of the model what the source's says; what is said of quantization may differ. */
 final class CarriedConfig {
-  private static final Set<String> OF_QUANTIZATION = Set.of("quantization_config", "compression_config");
+  private static final Set<String> OF_QUANTIZATION = Set.of("quantization_config", "compression_config", "expert_dtype");
 
   private final Differences differences;
 

@@ -111,7 +111,8 @@ class KnownFailuresTest {
       Map<String, StoredTensor> before = CheckpointFiles.read(source);
       Map<String, StoredTensor> after = CheckpointFiles.read(output);
       List<String> routers = before.keySet().stream()
-          .filter(name -> name.matches(".*(mlp|block_sparse_moe|feed_forward)\\.(gate|router|shared_expert_gate)\\.weight"))
+          .filter(name -> name.matches(
+              ".*(mlp|block_sparse_moe|feed_forward)\\.(gate|router|shared_expert_gate)\\.weight"))
           .toList();
       assertThat(routers).isNotEmpty().allSatisfy(router -> {
         assertThat(after.get(router).data()).isEqualTo(before.get(router).data());

@@ -237,8 +237,8 @@ class StackedExpertsTest {
       for (int row = 0; row < rows; row++) {
         for (int col = 0; col < cols; col++) {
           System.arraycopy(
-              data, ((i * rows + row) * cols + col) * elementBytes, result, ((i * cols + col) * rows + row) * elementBytes,
-              elementBytes);
+              data, ((i * rows + row) * cols + col) * elementBytes,
+              result, ((i * cols + col) * rows + row) * elementBytes, elementBytes);
         }
       }
     }

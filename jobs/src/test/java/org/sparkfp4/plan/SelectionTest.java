@@ -72,8 +72,8 @@ class SelectionTest {
     assertThatThrownBy(() -> plan(model, "experts", exclude(pattern)))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageStartingWith("Cannot quantize model.layers.")
-        .hasMessageContaining("(excluded by " + pattern + "): runtimes fuse them into one module; choose both or neither, "
-            + "or give --allow-partial-fusion");
+        .hasMessageContaining("(excluded by " + pattern + "): runtimes fuse them into one module; choose both or "
+            + "neither, or give --allow-partial-fusion");
   }
 
   @Test
