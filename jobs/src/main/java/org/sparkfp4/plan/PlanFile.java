@@ -9,7 +9,10 @@ import java.io.BufferedOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
+import java.lang.ref.WeakReference;
+import java.util.concurrent.atomic.AtomicReference;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.sparkfp4.safetensors.RawFileSystem;
@@ -24,7 +27,25 @@ public final class PlanFile {
       .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
       .build();
 
+  /** The job, its source and its sink read one plan in one driver: while one of them holds it, the others share it. */
+  private static final AtomicReference<Known> LAST = new AtomicReference<>(new Known(null, null));
+
   private PlanFile() {}
+
+  /** A plan in memory, for as long as somebody else holds it, and the file that it is the content of. */
+  private record Known(Path path, long length, long modified, WeakReference<QuantizationPlan> plan) {
+    Known(FileStatus file, QuantizationPlan plan) {
+      this(
+          file == null ? null : file.getPath(), file == null ? 0 : file.getLen(),
+          file == null ? 0 : file.getModificationTime(), new WeakReference<>(plan));
+    }
+
+    QuantizationPlan of(FileStatus file) {
+      return file.getPath().equals(path) && file.getLen() == length && file.getModificationTime() == modified
+          ? plan.get()
+          : null;
+    }
+  }
 
   /**
    * Reads a plan.
@@ -34,6 +55,18 @@ public final class PlanFile {
    */
   public static QuantizationPlan read(Configuration configuration, Path path) throws IOException {
     FileSystem fileSystem = RawFileSystem.of(path, configuration);
+    FileStatus status = fileSystem.getFileStatus(path);
+    QuantizationPlan known = LAST.get().of(status);
+    if (known != null) {
+      return known;
+    }
+
+    QuantizationPlan plan = parse(fileSystem, path);
+    LAST.set(new Known(status, plan));
+    return plan;
+  }
+
+  private static QuantizationPlan parse(FileSystem fileSystem, Path path) throws IOException {
     try (InputStream in = new BufferedInputStream(fileSystem.open(path), BUFFER_BYTES)) {
       return JSON.readValue(in, QuantizationPlan.class);
     } catch (JsonProcessingException e) {
@@ -55,5 +88,7 @@ public final class PlanFile {
     if (!fileSystem.rename(unfinished, path)) {
       throw new IOException("Cannot write plan " + path + ": renaming " + unfinished + " failed");
     }
+
+    LAST.set(new Known(fileSystem.getFileStatus(path), plan));
   }
 }

@@ -66,5 +66,11 @@ public final class ShardWriteBuilder implements WriteBuilder {
     public BatchWrite toBatch() {
       return new ShardBatchWrite(plan, shards, output, commit);
     }
+
+    /** Spark prints a write in every plan text; a record would print the whole plan, hundreds of megabytes. */
+    @Override
+    public String toString() {
+      return description();
+    }
   }
 }

@@ -1,8 +1,11 @@
 package org.sparkfp4.sink;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.ByteArrayInputStream;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.UncheckedIOException;
+import java.util.zip.GZIPInputStream;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.write.DataWriter;
@@ -28,8 +31,8 @@ final class ShardWriterFactory implements DataWriterFactory {
 
   @Override
   public DataWriter<InternalRow> createWriter(int partition, long task) {
-    try {
-      OutputShard shard = JSON.readValue(shards.value()[partition], OutputShard.class);
+    try (InputStream in = new GZIPInputStream(new ByteArrayInputStream(shards.value()[partition]))) {
+      OutputShard shard = JSON.readValue(in, OutputShard.class);
       return new ShardWriter(shard, target, conf.value().value(), task);
     } catch (IOException e) {
       throw new UncheckedIOException("Cannot begin a shard in " + target.output(), e);

@@ -55,6 +55,19 @@ class PlanFileTest {
   }
 
   @Test
+  void planThatSomebodyHoldsIsReadOnce() throws IOException {
+    Path path = path("plan.json");
+    QuantizationPlan written = plan("one");
+    PlanFile.write(HADOOP, path, written);
+    assertThat(PlanFile.read(HADOOP, path)).isSameAs(written);
+    QuantizationPlan other = plan("two");
+    PlanFile.write(HADOOP, path("other.json"), other);
+    assertThat(PlanFile.read(HADOOP, path)).isEqualTo(written).isNotSameAs(written);
+    Files.writeString(temporary.resolve("plan.json"), "{}");
+    assertThatThrownBy(() -> PlanFile.read(HADOOP, path)).isInstanceOf(IOException.class);
+  }
+
+  @Test
   void amaxIsExactToTheBit() throws IOException {
     Random random = new Random(5);
     Map<Integer, Float> amax = new HashMap<>(Map.of(0, 0f, 1, Float.MIN_VALUE, 2, Float.MAX_VALUE));
