@@ -31,6 +31,7 @@ import org.sparkfp4.sink.FreeSpace;
 import org.sparkfp4.sink.OutputFolder;
 import org.sparkfp4.sink.OutputLock;
 import org.sparkfp4.sink.ShardRecord;
+import org.sparkfp4.sink.SourceChecksums;
 
 /** Carries a plan out: from source rows through the function to shards, then publishes the checkpoint. */
 final class QuantizeJob {
@@ -86,7 +87,7 @@ final class QuantizeJob {
       writeMissing();
       List<ShardRecord> records = List.copyOf(output.finished(plan).values());
       new CheckpointPublisher(output, source, family, plan, layout, "Spark FP4 " + Version.current())
-          .publish(records, lock, conf);
+          .publish(records, new SourceChecksums(spark, plan).find(records), lock, conf);
       output.staging().remove();
       return records;
     }
@@ -134,7 +135,7 @@ final class QuantizeJob {
       planned(shards)
           .option("amax", output.staging().amax().toString())
           .load()
-          .select(col("unit"), col("slab"), quantize().as("quantized"))
+          .select(col("unit"), col("slab"), quantize().as("quantized"), col("checksums"))
           .write()
           .format(SAFETENSORS)
           .option("plan", output.staging().plan().toString())
