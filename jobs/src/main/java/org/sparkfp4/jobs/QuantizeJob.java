@@ -15,6 +15,7 @@ import org.apache.spark.sql.SparkSession;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.sparkfp4.checkpoint.Checkpoint;
+import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.checkpoint.ModelFamily;
 import org.sparkfp4.functions.Nvfp4Amax;
 import org.sparkfp4.functions.Nvfp4Quantize;
@@ -25,6 +26,9 @@ import org.sparkfp4.plan.OutputShard;
 import org.sparkfp4.plan.PlanFile;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.plan.ShardSelection;
+import org.sparkfp4.report.RunReport;
+import org.sparkfp4.report.Stages;
+import org.sparkfp4.sink.AtomicFile;
 import org.sparkfp4.sink.BadSourceException;
 import org.sparkfp4.sink.CheckpointPublisher;
 import org.sparkfp4.sink.FreeSpace;
@@ -46,14 +50,17 @@ final class QuantizeJob {
   private final OutputFolder output;
   private final Layout layout;
   private final String tier;
+  private final Stages stages;
 
+  /** {@code stages} takes what the job did. */
   QuantizeJob(
       SparkSession spark,
       Checkpoint source,
       ModelFamily family,
       QuantizationPlan plan,
       OutputFolder output,
-      String tier) {
+      String tier,
+      Stages stages) {
     this.spark = spark;
     this.conf = spark.sessionState().newHadoopConf();
     this.source = source;
@@ -62,6 +69,7 @@ final class QuantizeJob {
     this.output = output;
     this.layout = Layouts.named(plan.options().layout());
     this.tier = tier;
+    this.stages = stages;
   }
 
   /**
@@ -86,8 +94,13 @@ final class QuantizeJob {
       prepare(overwrite);
       writeMissing();
       List<ShardRecord> records = List.copyOf(output.finished(plan).values());
-      new CheckpointPublisher(output, source, family, plan, layout, "Spark FP4 " + Version.current())
-          .publish(records, new SourceChecksums(spark, plan).find(records), lock, conf);
+      Map<String, String> checksums = new SourceChecksums(spark, plan).find(records);
+      stages.end("complete the source's checksums", 0, 0);
+      new CheckpointPublisher(output, source, family, plan, layout, Version.product())
+          .publish(records, checksums, lock, conf);
+      stages.end("check what was written and publish it", 0, 0);
+      AtomicFile.write(output.fs(), output.report(), RunReport
+          .ofQuantize(Version.product(), plan, family, records, output.path().toString(), null, stages).json());
       output.staging().remove();
       return records;
     }
@@ -128,7 +141,10 @@ final class QuantizeJob {
     }
 
     ShardSelection shards = new ShardSelection(missing);
-    findAmaxOfCutUnits(shards);
+    if (findAmaxOfCutUnits(shards)) {
+      stages.end("find the amax of units read by rows", 0, 0);
+    }
+
     String group = "sparkfp4-" + plan.fingerprint();
     spark.sparkContext().setJobGroup(group, "quantize " + plan.input(), false);
     try {
@@ -149,6 +165,13 @@ final class QuantizeJob {
     } finally {
       spark.sparkContext().clearJobGroup();
     }
+
+    List<OutputShard> written = missing.stream().map(plan.shards()::get).toList();
+    stages.end(
+        "read, quantize and write " + written.size() + (written.size() == 1 ? " shard" : " shards"),
+        written.stream().flatMap(shard -> shard.items().stream()).flatMap(item -> item.sources().stream())
+            .mapToLong(LocatedTensor::length).sum(),
+        written.stream().mapToLong(OutputShard::dataBytes).sum());
   }
 
   private DataFrameReader planned(ShardSelection shards) {
@@ -167,9 +190,11 @@ final class QuantizeJob {
   }
 
   /** A unit that is read by rows needs its amax before its first row is encoded. */
-  private void findAmaxOfCutUnits(ShardSelection shards) throws IOException {
+  private boolean findAmaxOfCutUnits(ShardSelection shards) throws IOException {
     Map<Integer, Float> amax = new TreeMap<>();
-    if (plan.shards().stream().flatMap(shard -> shard.units().stream()).anyMatch(unit -> unit.isCut(plan.slabBytes()))) {
+    boolean cut =
+        plan.shards().stream().flatMap(shard -> shard.units().stream()).anyMatch(unit -> unit.isCut(plan.slabBytes()));
+    if (cut) {
       Column ofSlab =
           udf(new Nvfp4Amax(tier), Nvfp4Amax.RETURN_TYPE)
               .apply(
@@ -182,6 +207,7 @@ final class QuantizeJob {
     }
 
     AmaxFile.write(conf, output.staging().amax(), amax);
+    return cut;
   }
 
   private static RuntimeException badSource(RuntimeException e) {

@@ -5,6 +5,14 @@ import java.util.concurrent.Callable;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.sql.SparkSession;
 import org.sparkfp4.checkpoint.Checkpoint;
+import org.sparkfp4.checkpoint.LocatedTensor;
+import org.sparkfp4.checkpoint.ModelConfig;
+import org.sparkfp4.checkpoint.ModelFamilies;
+import org.sparkfp4.checkpoint.ModelFamily;
+import org.sparkfp4.report.ExpertLoad;
+import org.sparkfp4.report.ReportFiles;
+import org.sparkfp4.report.RunReport;
+import org.sparkfp4.report.Stages;
 import org.sparkfp4.verify.ManifestResult;
 import org.sparkfp4.verify.ManifestVerification;
 import org.sparkfp4.verify.SampleSize;
@@ -45,6 +53,13 @@ final class VerifyCommand implements Callable<Integer> {
       + "files too. Nothing is decoded.")
   private boolean manifest;
 
+  @Option(names = "--statistics", paramLabel = "DIR", converter = FolderText.class,
+      description = "Folder of the statistics that were used; the report shows the tokens of experts.")
+  private String statistics;
+
+  @Mixin
+  private ReportOption reportOption;
+
   @Option(names = "--layers", description = "Print the relative error of every layer.")
   private boolean layers;
 
@@ -65,6 +80,7 @@ final class VerifyCommand implements Callable<Integer> {
           spec.commandLine(), "Missing required option: '--source=DIR' (or --manifest, to look at digests only)");
     }
 
+    Stages stages = new Stages();
     SparkSession spark = Session.start("sparkfp4 verify " + quantized);
     if (manifest) {
       ManifestResult result = new ManifestVerification(spark, quantized, source).run();
@@ -72,14 +88,33 @@ final class VerifyCommand implements Callable<Integer> {
     }
 
     Configuration conf = spark.sessionState().newHadoopConf();
+    ReportFiles files = reportOption.files(spec, conf);
+    ExpertLoad load = statistics == null ? null : ExpertLoad.read(conf, statistics);
     Checkpoint opened = Checkpoint.open(conf, source);
-    VerificationResult result =
-        new Verification(spark, opened, familyOption.families(conf), quantized, size).run();
+    ModelFamilies families = familyOption.families(conf);
+    stages.end("start and read headers", 0, 0);
+    VerificationResult result = new Verification(spark, opened, families, quantized, size).run();
+    stages.end("read, decode and compare", result.bytes() + bytes(opened), 0);
+    RunReport report = RunReport.ofVerify(
+        Version.product(), opened, family(families, opened), result, quantized, load, stages);
+    if (files != null) {
+      files.write(report, spark);
+    }
+
     if (layers) {
       result.layerLines().forEach(spec.commandLine().getOut()::println);
     }
 
-    return end(result.text(), result.isGood());
+    return end(report.outlierText() + result.text(), result.isGood());
+  }
+
+  private static long bytes(Checkpoint checkpoint) {
+    return checkpoint.tensors().stream().mapToLong(LocatedTensor::length).sum();
+  }
+
+  /** The source's family, or null where its config.json names none that is known. */
+  private static ModelFamily family(ModelFamilies families, Checkpoint source) {
+    return source.config().isObject() ? families.find(new ModelConfig(source.config())).orElse(null) : null;
   }
 
   private int end(String text, boolean good) {

@@ -25,7 +25,8 @@ public record ExceptionalEvents(
     long keptModules,
     long dequantizedTensors,
     long droppedTensors) {
-  static ExceptionalEvents of(QuantizationPlan plan, List<ShardRecord> records) {
+  /** Those of a plan whose every shard has a record. */
+  public static ExceptionalEvents of(QuantizationPlan plan, List<ShardRecord> records) {
     return new ExceptionalEvents(
         sum(records, layer -> Nvfp4.isZero(layer.amax()) ? 1 : 0),
         sum(records, LayerError::subnormalScales),
