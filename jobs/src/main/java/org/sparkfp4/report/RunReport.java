@@ -38,7 +38,7 @@ public final class RunReport {
   private final List<LayerRow> rows;
   private final ExpertLoad load;
 
-  private RunReport(Report report, List<LayerRow> rows, ExpertLoad load) {
+  RunReport(Report report, List<LayerRow> rows, ExpertLoad load) {
     this.report = report;
     this.rows = rows;
     this.load = load;

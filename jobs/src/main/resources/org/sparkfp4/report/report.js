@@ -45,6 +45,10 @@
     return (unit === 0 ? whole.format(value) : value.toFixed(value < 10 ? 2 : 1)) + units[unit];
   }
 
+  function powerOfTwo(exponent) {
+    return '2' + String(exponent).replace(/[-0-9]/g, c => c === '-' ? '⁻' : '⁰¹²³⁴⁵⁶⁷⁸⁹'[c]);
+  }
+
   function bytes(value) {
     return scaled(value, [' B', ' KiB', ' MiB', ' GiB', ' TiB'], 1024);
   }
@@ -152,26 +156,29 @@
     const list = cells(map);
     const sorted = list.map(cell => cell[2]).sort((a, b) => a - b);
     const least = sorted[0] || 0;
-    const most = sorted[Math.floor((sorted.length - 1) * 0.995)] || 0;
+    // a twentieth more at least: what chance makes of equal layers is no pattern; and a few far ones hide no other
+    const most = Math.max(sorted[Math.floor((sorted.length - 1) * 0.995)] || 0, least * 1.05);
     return Object.assign(base(), {
-      grid: { left: 52, right: 14, top: 14, bottom: words.slanted ? 190 : 98 },
+      // where every cell is there, a ground like theirs hides what is left between them by rounding to pixels
+      grid: { left: 52, right: 14, top: 14, bottom: words.slanted ? 190 : 98, show: list.length === map.cols.length * map.rows.length,
+        backgroundColor: SCALE[2], borderWidth: 0 },
       tooltip: tooltip({
         formatter: p => escape(words.row + ' ' + map.rows[p.value[1]] + ', ' + words.column + ' ' + map.cols[p.value[0]])
           + '<br><b>' + escape(words.value(p.value[2])) + '</b>'
       }),
       xAxis: axis({
         type: 'category', data: map.cols, name: words.slanted ? '' : words.column, nameLocation: 'middle', nameGap: 28,
-        axisLabel: { color: colour('--soft'), fontSize: 13, rotate: words.slanted ? 55 : 0, hideOverlap: true }
+        axisLabel: { color: colour('--soft'), fontSize: 13, rotate: words.slanted ? 55 : 0, hideOverlap: true, width: words.slanted ? 170 : undefined, overflow: 'truncate' }
       }),
       yAxis: axis({ type: 'category', data: map.rows, inverse: true, name: '', axisLabel: { color: colour('--soft'), fontSize: 13, hideOverlap: true } }),
       visualMap: {
-        min: least, max: Math.max(most, least + 1e-9), calculable: false, orient: 'horizontal', left: 'center', bottom: 2,
-        itemWidth: 14, itemHeight: 200, precision: 4, inRange: { color: SCALE }, textStyle: { color: colour('--soft'), fontSize: 13 },
-        text: [words.value(Math.max(most, least)), words.value(least)], hoverLink: false
+        min: least, max: most > least ? most : least + 1, calculable: false, orient: 'horizontal', left: 0, bottom: 2,
+        itemWidth: 14, itemHeight: 130, precision: 4, inRange: { color: SCALE }, textStyle: { color: colour('--soft'), fontSize: 13 },
+        text: [words.value(most) + (sorted[sorted.length - 1] > most ? ' and more' : ''), words.value(least)], hoverLink: false
       },
       series: [{
         type: 'heatmap', data: list, progressive: 0,
-        itemStyle: map.cols.length * map.rows.length < 1500 ? { borderWidth: 1, borderColor: colour('--surface') } : {},
+        itemStyle: map.rows.length <= 30 && map.cols.length <= 64 ? { borderWidth: 1, borderColor: colour('--surface') } : {},
         emphasis: { itemStyle: { borderColor: colour('--ink'), borderWidth: 1 } }
       }]
     });
@@ -202,9 +209,12 @@
   }
 
   function bars(names, series, label, x, y, percent) {
-    return chart(label, 300, 0, () => Object.assign(base(), {
-      grid: { left: 58, right: 12, top: series.length > 1 ? 16 + 24 * Math.ceil(series.length / 2) : 16, bottom: 52 },
-      legend: series.length > 1 ? { top: 0, left: 0, textStyle: { color: colour('--ink'), fontSize: 13 }, itemWidth: 14, itemHeight: 10 } : undefined,
+    const legend = series.length > 1 ? 23 * series.length : 0;
+    return chart(label, 284 + legend, 0, () => Object.assign(base(), {
+      grid: { left: 58, right: 12, top: 16 + legend, bottom: 52 },
+      legend: legend
+        ? { orient: 'vertical', top: 0, left: 0, itemGap: 8, textStyle: { color: colour('--ink'), fontSize: 13 }, itemWidth: 14, itemHeight: 10 }
+        : undefined,
       tooltip: tooltip({ trigger: 'axis', axisPointer: { type: 'shadow' }, valueFormatter: v => percent ? share(v / 100) : whole.format(v) }),
       xAxis: axis({ type: 'category', data: names, name: x, nameLocation: 'middle', nameGap: 30, splitLine: { show: false },
         axisLabel: { color: colour('--soft'), fontSize: 13, hideOverlap: true } }),
@@ -271,7 +281,7 @@
     const list = element('ul', { class: 'lines', tabindex: '0', 'aria-label': 'Differences' });
     data.differences.forEach(line => list.append(element('li', {}, line)));
     const more = data.summary.differences - data.differences.length;
-    return section('Differences', more > 0 ? 'The first ' + data.differences.length + '; ' + whole.format(more) + ' more were counted.' : '', list);
+    return section('Differences', more > 0 ? 'The first ' + data.differences.length + '; ' + whole.format(more) + ' more ' + (more === 1 ? 'was' : 'were') + ' counted.' : '', list);
   }
 
   function outliers() {
@@ -287,7 +297,7 @@
       return full ? cells.concat([Number(row.largestBlockError).toFixed(3), '[' + row.blockRow + ', ' + row.blockCol + ']', share(row.saturatedCodes)]) : cells;
     });
     return section('Outliers', 'Layers whose error is above the median of their kind by more than six robust standard deviations.'
-      + (more > 0 ? ' The worst ' + data.outliers.length + '; ' + whole.format(more) + ' more are in the table.' : ''),
+      + (more > 0 ? ' The worst ' + data.outliers.length + '; ' + whole.format(more) + ' more ' + (more === 1 ? 'is' : 'are') + ' in the table.' : ''),
     table('Outliers', columns, rows));
   }
 
@@ -320,10 +330,10 @@
     const names = [];
     const shares = [];
     for (let e = 0; e < 16; e++) {
-      names.push(e === 0 ? 'subnormal' : '2^' + (e - 7));
+      names.push(e === 0 ? 'subnormal' : powerOfTwo(e - 7));
       shares.push(100 * data.scales.slice(8 * e, 8 * e + 8).reduce((a, b) => a + b, 0) / all);
     }
-    return section('Where block scales lie', 'Share of the E4M3 block scales by power of two. Those below 2^-6 are subnormal and coarse.',
+    return section('Where block scales lie', 'Share of the E4M3 block scales by power of two. Those below ' + powerOfTwo(-6) + ' are subnormal and coarse.',
       bars(names, [{ name: 'scales', data: shares }], 'Share of block scales by exponent', 'block scale from', '% of scales', true));
   }
 
@@ -343,7 +353,7 @@
 
   const EVENTS = {
     zeroLayers: 'layers written as zeros',
-    subnormalScales: 'block scales below 2^-6',
+    subnormalScales: 'block scales below ' + powerOfTwo(-6),
     largestScales: 'block scales of 448, the largest',
     requantizedBlocks: 'MXFP4 blocks that no exact cast could hold',
     keptModules: 'modules left in high precision',
