@@ -94,10 +94,10 @@ final class QuantizeJob {
       prepare(overwrite);
       writeMissing();
       List<ShardRecord> records = List.copyOf(output.finished(plan).values());
-      Map<String, String> checksums = new SourceChecksums(spark, plan).find(records);
-      stages.end("complete the source's checksums", 0, 0);
+      SourceChecksums.Found sums = new SourceChecksums(spark, plan).find(records);
+      stages.end("complete the source's checksums", sums.bytesRead(), 0);
       new CheckpointPublisher(output, source, family, plan, layout, Version.product())
-          .publish(records, checksums, lock, conf);
+          .publish(records, sums.checksums(), lock, conf);
       stages.end("check what was written and publish it", 0, 0);
       AtomicFile.write(output.fs(), output.report(), RunReport
           .ofQuantize(Version.product(), plan, family, records, output.path().toString(), null, stages).json());

@@ -1,6 +1,7 @@
 package org.sparkfp4.sink;
 
 import java.io.IOException;
+import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -37,8 +38,16 @@ public final class SourceChecksums {
     this.plan = plan;
   }
 
-  /** The checksums, by file, as eight hexadecimal digits. */
-  public Map<String, String> find(List<ShardRecord> records) {
+  /**
+   * What was found.
+   *
+   * @param checksums by file, as eight hexadecimal digits
+   * @param bytesRead bytes that had to be read for them alone
+   */
+  public record Found(Map<String, String> checksums, long bytesRead) {}
+
+  /** Puts the checksums together from the records of all shards. */
+  public Found find(List<ShardRecord> records) {
     Map<String, List<SourcePiece>> known = SourcePieces
         .joined(records.stream().flatMap(record -> record.source().stream()).toList())
         .stream()
@@ -53,7 +62,7 @@ public final class SourceChecksums {
     Map<String, String> checksums = new TreeMap<>();
     SourcePieces.joined(pieces)
         .forEach(whole -> checksums.put(whole.file(), String.format("%08x", whole.crc32c())));
-    return checksums;
+    return new Found(checksums, gaps.stream().mapToLong(Gap::length).sum());
   }
 
   /** Parts a file into pieces that are known and gaps between them. */
@@ -91,7 +100,7 @@ public final class SourceChecksums {
   }
 
   /** Bytes of a file that no task summed. */
-  private record Gap(SourceFile file, long offset, long length) implements java.io.Serializable {}
+  private record Gap(SourceFile file, long offset, long length) implements Serializable {}
 
   private record GapReader(String input, SerializableConfiguration conf) implements Function<Gap, SourcePiece> {
     @Override

@@ -66,6 +66,11 @@
       : Math.floor(minutes / 60) + ' h ' + minutes % 60 + ' min';
   }
 
+  /** Size of letters in plots: a projector is read from further away. */
+  function small() {
+    return innerWidth >= 1700 ? 16 : 13;
+  }
+
   function section(title, caption, ...content) {
     const made = element('section', {}, element('h2', {}, title));
     if (caption) {
@@ -87,7 +92,7 @@
       });
       body.append(line);
     }
-    return element('div', { class: 'scroll', role: 'region', tabindex: '0', 'aria-label': label },
+    return element('div', { class: 'scroll rows', role: 'region', tabindex: '0', 'aria-label': label },
       element('table', {}, element('thead', {}, head), body));
   }
 
@@ -112,8 +117,8 @@
     return Object.assign({
       axisLine: { lineStyle: { color: colour('--line') } },
       axisTick: { show: false },
-      axisLabel: { color: colour('--soft'), fontSize: 13 },
-      nameTextStyle: { color: colour('--soft'), fontSize: 13 },
+      axisLabel: { color: colour('--soft'), fontSize: small() },
+      nameTextStyle: { color: colour('--soft'), fontSize: small() },
       splitLine: { lineStyle: { color: colour('--line') } },
       splitArea: { show: false }
     }, more);
@@ -122,7 +127,7 @@
   function tooltip(more) {
     return Object.assign({
       confine: true, backgroundColor: colour('--surface'), borderColor: colour('--line'),
-      textStyle: { color: colour('--ink'), fontSize: 14 }
+      textStyle: { color: colour('--ink'), fontSize: small() + 1 }
     }, more);
   }
 
@@ -168,12 +173,12 @@
       }),
       xAxis: axis({
         type: 'category', data: map.cols, name: words.slanted ? '' : words.column, nameLocation: 'middle', nameGap: 28,
-        axisLabel: { color: colour('--soft'), fontSize: 13, rotate: words.slanted ? 55 : 0, hideOverlap: true, width: words.slanted ? 170 : undefined, overflow: 'truncate' }
+        axisLabel: { color: colour('--soft'), fontSize: small(), rotate: words.slanted ? 55 : 0, hideOverlap: true, width: words.slanted ? 170 : undefined, overflow: 'truncate' }
       }),
-      yAxis: axis({ type: 'category', data: map.rows, inverse: true, name: '', axisLabel: { color: colour('--soft'), fontSize: 13, hideOverlap: true } }),
+      yAxis: axis({ type: 'category', data: map.rows, inverse: true, name: '', axisLabel: { color: colour('--soft'), fontSize: small(), hideOverlap: true } }),
       visualMap: {
         min: least, max: most > least ? most : least + 1, calculable: false, orient: 'horizontal', left: 0, bottom: 2,
-        itemWidth: 14, itemHeight: 130, precision: 4, inRange: { color: SCALE }, textStyle: { color: colour('--soft'), fontSize: 13 },
+        itemWidth: 14, itemHeight: 130, precision: 4, inRange: { color: SCALE }, textStyle: { color: colour('--soft'), fontSize: small() },
         text: [words.value(most) + (sorted[sorted.length - 1] > most ? ' and more' : ''), words.value(least)], hoverLink: false
       },
       series: [{
@@ -213,11 +218,11 @@
     return chart(label, 284 + legend, 0, () => Object.assign(base(), {
       grid: { left: 58, right: 12, top: 16 + legend, bottom: 52 },
       legend: legend
-        ? { orient: 'vertical', top: 0, left: 0, itemGap: 8, textStyle: { color: colour('--ink'), fontSize: 13 }, itemWidth: 14, itemHeight: 10 }
+        ? { orient: 'vertical', top: 0, left: 0, itemGap: 8, textStyle: { color: colour('--ink'), fontSize: small() }, itemWidth: 14, itemHeight: 10 }
         : undefined,
       tooltip: tooltip({ trigger: 'axis', axisPointer: { type: 'shadow' }, valueFormatter: v => percent ? share(v / 100) : whole.format(v) }),
       xAxis: axis({ type: 'category', data: names, name: x, nameLocation: 'middle', nameGap: 30, splitLine: { show: false },
-        axisLabel: { color: colour('--soft'), fontSize: 13, hideOverlap: true } }),
+        axisLabel: { color: colour('--soft'), fontSize: small(), hideOverlap: true } }),
       yAxis: axis({ type: 'value', name: y, nameLocation: 'middle', nameGap: 42, axisLine: { show: false } }),
       series: series.map(each => ({ type: 'bar', stack: 'all', name: each.name, data: each.data, barCategoryGap: '12%' }))
     }));
@@ -378,11 +383,13 @@
       root.append(drawnMap('Error of other layers', 'Relative error; lighter is larger.', data.otherErrors,
         { row: 'Layer', column: '', value: error, slanted: true }));
     }
+    if (data.kinds.length) {
+      root.append(kinds());
+    }
     if (data.outliers.length) {
       root.append(outliers());
     }
     if (data.kinds.length) {
-      root.append(kinds());
       root.append(element('div', { class: 'pair' }, histogram(), ...(data.codes ? [codes(), scales()] : [])));
     }
     if (data.tokens) {
@@ -416,5 +423,8 @@
   build();
   drawAll();
   dark.addEventListener('change', drawAll);
-  addEventListener('resize', () => charts.forEach(each => each.drawn.resize()));
+  addEventListener('resize', () => charts.forEach(each => {
+    each.drawn.resize();
+    draw(each);
+  }));
 })();

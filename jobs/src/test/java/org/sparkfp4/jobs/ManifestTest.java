@@ -7,6 +7,9 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.io.RandomAccessFile;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.MessageDigest;
@@ -91,6 +94,65 @@ class ManifestTest {
     assertThat(manifest.path("events").path("zeroLayers").asLong()).isZero();
     assertThat(manifest.path("events").path("largestScales").asLong()).isGreaterThanOrEqualTo(16);
     assertThat(manifest.path("events").path("keptModules").asLong()).isEqualTo(12);
+  }
+
+  /** Units that are read by rows, scales that lie in other files, weights that become BF16, experts in one tensor. */
+  @ParameterizedTest
+  @CsvSource({
+    "qwen3_moe_bf16, experts, 4k, mmap", "qwen3_moe_bf16, linears, 256m, pread", "deepseek_v3_fp8, experts, 4k, pread",
+    "deepseek_v3_fp8, linears, 256m, mmap", "kimi_k25_int4, experts, 4k, mmap", "kimi_k3_mxfp4, mlp, 256m, mmap"
+  })
+  void checksumsAreOfWhatWasReadForTheShards(String model, String targets, String unitBytes, String read)
+      throws Exception {
+    Path input = CheckpointFiles.golden(model);
+    Path made = folder.resolve(String.join("-", model, targets, unitBytes));
+    SparkSubmitResult result = new InProcess().conf("spark.fp4.unitBytes", unitBytes).conf("spark.fp4.read", read)
+        .run("quantize", "--input", input.toString(), "--output", made.toString(), "--targets", targets);
+    assertThat(result.status()).as(result.err()).isZero();
+
+    long headers = 0;
+    JsonNode manifest = JSON.readTree(made.resolve(MANIFEST).toFile());
+    assertThat(manifest.path("checksums").size()).isEqualTo(manifest.path("sources").size()).isPositive();
+    for (JsonNode file : manifest.path("sources")) {
+      byte[] bytes = Files.readAllBytes(input.resolve(file.path("name").asText()));
+      CRC32C crc = new CRC32C();
+      crc.update(bytes);
+      assertThat(manifest.path("checksums").path(file.path("name").asText()).asText())
+          .isEqualTo(String.format("%08x", crc.getValue()));
+      headers += 8 + ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN).getLong();
+    }
+
+    long again = -1;
+    for (JsonNode stage : JSON.readTree(made.resolve("sparkfp4-report.json").toFile()).path("stages")) {
+      again = stage.path("name").asText().contains("checksums") ? stage.path("bytesIn").asLong() : again;
+    }
+
+    long dropped = 64; // shapes of packed weights
+    assertThat(again).as("bytes read for checksums alone").isBetween(headers, headers + dropped * 64);
+  }
+
+  @Test
+  void shardThatChangedBeforeTheEndIsNotPublished() throws Exception {
+    Path resumed = copy(output, "resumed");
+    Files.delete(resumed.resolve("model.safetensors.index.json"));
+    Path shard = resumed.resolve(manifest().path("shards").path(1).path("file").asText());
+    byte[] bytes = Files.readAllBytes(shard);
+    int place = new String(bytes, StandardCharsets.ISO_8859_1).indexOf("_proj");
+    bytes[place + 1] = 'q';
+    Files.write(shard, bytes);
+    String[] command = {
+      "quantize", "--input", source.toString(), "--output", resumed.toString(), "--max-shard-size", "100kB"
+    };
+
+    assertThat(run(1, command).err())
+        .startsWith("Cannot publish file:" + resumed + ": " + shard.getFileName()
+            + " is not as it was written: it lacks TensorInfo[name=model.layers.")
+        .endsWith("; remove that file and start the same command again\n");
+    assertThat(resumed.resolve("model.safetensors.index.json")).doesNotExist();
+
+    Files.delete(shard);
+    run(0, command);
+    Outputs.assertSame(output, resumed);
   }
 
   @Test

@@ -47,7 +47,7 @@ class ReportPageTest {
   }
 
   @ParameterizedTest
-  @CsvSource({"390, false", "390, true", "1920, false", "1920, true"})
+  @CsvSource({"390, false", "1920, true"})
   void isDrawnOnPhoneAndProjector(int width, boolean dark) {
     Browser.Visit visit = Browser.required(folder).open(page, width, dark);
 
