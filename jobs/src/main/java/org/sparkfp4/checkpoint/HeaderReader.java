@@ -13,13 +13,13 @@ import org.apache.hadoop.fs.FileSystem;
 import org.sparkfp4.safetensors.SafetensorsHeader;
 
 /** Reads the headers of many shards at once: on object stores each costs a round trip. */
-final class HeaderReader {
+public final class HeaderReader {
   private static final int THREADS = 16;
 
   private HeaderReader() {}
 
   /** The headers in the order of the shards; of several bad ones the first is reported. */
-  static List<SafetensorsHeader> read(FileSystem fileSystem, List<FileStatus> shards) throws IOException {
+  public static List<SafetensorsHeader> read(FileSystem fileSystem, List<FileStatus> shards) throws IOException {
     ExecutorService pool = Executors.newFixedThreadPool(Math.min(THREADS, shards.size()), HeaderReader::thread);
     try {
       List<Future<SafetensorsHeader>> reads = new ArrayList<>();

@@ -38,7 +38,6 @@ final class DemoCommand implements Callable<Integer> {
   private static final long BYTES = 128 << 20;
   private static final long SHARD_BYTES = 32 << 20;
   private static final long QUANTIZED_SHARD_BYTES = 8 << 20;
-  private static final double SAMPLE = 0.05;
 
   @Option(names = "--output", defaultValue = "sparkfp4-demo", paramLabel = "DIR", converter = FolderText.class,
       description = "Folder for both checkpoints (default: ${DEFAULT-VALUE}). What an earlier demo made there is kept.")
@@ -71,7 +70,7 @@ final class DemoCommand implements Callable<Integer> {
 
     out.printf("3. Verification: every byte read once more, by the reference in Java%n");
     out.flush();
-    VerificationResult result = new Verification(spark, checkpoint, quantized.toString(), SAMPLE).run();
+    VerificationResult result = new Verification(spark, checkpoint, quantized.toString(), null).run();
     out.println(result.text());
     out.println();
     out.println(summary(checkpoint, quantized, conf, result));

@@ -17,6 +17,9 @@ import org.sparkfp4.plan.PlanSummary;
 import org.sparkfp4.plan.Planner;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.plan.Targets;
+import org.sparkfp4.report.ReportFiles;
+import org.sparkfp4.report.RunReport;
+import org.sparkfp4.report.Stages;
 import org.sparkfp4.safetensors.RawFileSystem;
 import org.sparkfp4.sink.OutputFolder;
 import org.sparkfp4.sink.ShardRecord;
@@ -97,6 +100,9 @@ final class QuantizeCommand implements Callable<Integer> {
   private boolean overwrite;
 
   @Mixin
+  private ReportOption reportOption;
+
+  @Mixin
   private Verbosity verbosity;
 
   @Spec
@@ -104,9 +110,11 @@ final class QuantizeCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws IOException {
+    Stages stages = new Stages();
     SparkSession spark = Session.start("sparkfp4 quantize " + input);
     RunSettings settings = RunSettings.of(spark);
     Configuration conf = spark.sessionState().newHadoopConf();
+    ReportFiles report = reportOption.files(spec, conf);
     Path folder = qualified(conf, output);
     SeparateFolders.require(qualified(conf, input), folder);
     Storage storage = Storage.of(folder, conf, settings.commit());
@@ -118,11 +126,18 @@ final class QuantizeCommand implements Callable<Integer> {
       return CommandLine.ExitCode.OK;
     }
 
+    stages.end("start, read headers and plan", 0, 0);
     settings.requireKernels(spark);
     OutputFolder out = new OutputFolder(storage.fs(), folder);
     ResumeHint hint = new ResumeHint(spec.commandLine().getErr(), ResumeHint.command(spec));
     try {
-      List<ShardRecord> records = new QuantizeJob(spark, source, family, plan, out, settings.tier()).run(overwrite);
+      List<ShardRecord> records =
+          new QuantizeJob(spark, source, family, plan, out, settings.tier(), stages).run(overwrite);
+      if (report != null) {
+        report.write(RunReport
+            .ofQuantize(Version.product(), plan, family, records, folder.toString(), null, stages), spark);
+      }
+
       print(QuantizeResult.of(plan, records).text(folder) + System.lineSeparator());
       return CommandLine.ExitCode.OK;
     } finally {

@@ -17,6 +17,7 @@ import org.apache.spark.sql.types.DataTypes;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.sparkfp4.checkpoint.Checkpoint;
+import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.checkpoint.ModelFamily;
 import org.sparkfp4.formats.ScaleSearch;
 import org.sparkfp4.functions.Nvfp4Amax;
@@ -28,12 +29,16 @@ import org.sparkfp4.plan.OutputShard;
 import org.sparkfp4.plan.PlanFile;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.plan.ShardSelection;
+import org.sparkfp4.report.RunReport;
+import org.sparkfp4.report.Stages;
+import org.sparkfp4.sink.AtomicFile;
 import org.sparkfp4.sink.BadSourceException;
 import org.sparkfp4.sink.CheckpointPublisher;
 import org.sparkfp4.sink.FreeSpace;
 import org.sparkfp4.sink.OutputFolder;
 import org.sparkfp4.sink.OutputLock;
 import org.sparkfp4.sink.ShardRecord;
+import org.sparkfp4.sink.SourceChecksums;
 
 /** Carries a plan out: from source rows through the function to shards, then publishes the checkpoint. */
 final class QuantizeJob {
@@ -48,14 +53,17 @@ final class QuantizeJob {
   private final OutputFolder output;
   private final Layout layout;
   private final String tier;
+  private final Stages stages;
 
+  /** {@code stages} takes what the job did. */
   QuantizeJob(
       SparkSession spark,
       Checkpoint source,
       ModelFamily family,
       QuantizationPlan plan,
       OutputFolder output,
-      String tier) {
+      String tier,
+      Stages stages) {
     this.spark = spark;
     this.conf = spark.sessionState().newHadoopConf();
     this.source = source;
@@ -64,6 +72,7 @@ final class QuantizeJob {
     this.output = output;
     this.layout = Layouts.named(plan.options().layout());
     this.tier = tier;
+    this.stages = stages;
   }
 
   /**
@@ -88,8 +97,13 @@ final class QuantizeJob {
       prepare(overwrite);
       writeMissing();
       List<ShardRecord> records = List.copyOf(output.finished(plan).values());
-      new CheckpointPublisher(output, source, family, plan, layout, "Spark FP4 " + Version.current())
-          .publish(records, lock, conf);
+      SourceChecksums.Found sums = new SourceChecksums(spark, plan).find(records);
+      stages.end("complete the source's checksums", sums.bytesRead(), 0);
+      new CheckpointPublisher(output, source, family, plan, layout, Version.product())
+          .publish(records, sums.checksums(), lock, conf);
+      stages.end("check what was written and publish it", 0, 0);
+      AtomicFile.write(output.fs(), output.report(), RunReport
+          .ofQuantize(Version.product(), plan, family, records, output.path().toString(), null, stages).json());
       output.staging().remove();
       return records;
     }
@@ -130,14 +144,17 @@ final class QuantizeJob {
     }
 
     ShardSelection shards = new ShardSelection(missing);
-    findAmaxOfCutUnits(shards);
+    if (findAmaxOfCutUnits(shards)) {
+      stages.end("find the amax of units read by rows", 0, 0);
+    }
+
     String group = "sparkfp4-" + plan.fingerprint();
     spark.sparkContext().setJobGroup(group, "quantize " + plan.input(), false);
     try {
       planned(shards)
           .option("amax", output.staging().amax().toString())
           .load()
-          .select(col("unit"), col("slab"), quantize().as("quantized"))
+          .select(col("unit"), col("slab"), quantize().as("quantized"), col("checksums"))
           .write()
           .format(SAFETENSORS)
           .option("plan", output.staging().plan().toString())
@@ -151,6 +168,13 @@ final class QuantizeJob {
     } finally {
       spark.sparkContext().clearJobGroup();
     }
+
+    List<OutputShard> written = missing.stream().map(plan.shards()::get).toList();
+    stages.end(
+        "read, quantize and write " + written.size() + (written.size() == 1 ? " shard" : " shards"),
+        written.stream().flatMap(shard -> shard.items().stream()).flatMap(item -> item.sources().stream())
+            .mapToLong(LocatedTensor::length).sum(),
+        written.stream().mapToLong(OutputShard::dataBytes).sum());
   }
 
   private DataFrameReader planned(ShardSelection shards) {
@@ -170,9 +194,11 @@ final class QuantizeJob {
   }
 
   /** A unit that is read by rows needs its amax before its first row is encoded. */
-  private void findAmaxOfCutUnits(ShardSelection shards) throws IOException {
+  private boolean findAmaxOfCutUnits(ShardSelection shards) throws IOException {
     Map<Integer, Float> amax = new TreeMap<>();
-    if (plan.shards().stream().flatMap(shard -> shard.units().stream()).anyMatch(unit -> unit.isCut(plan.slabBytes()))) {
+    boolean cut =
+        plan.shards().stream().flatMap(shard -> shard.units().stream()).anyMatch(unit -> unit.isCut(plan.slabBytes()));
+    if (cut) {
       Column ofSlab =
           udf(new Nvfp4Amax(tier), Nvfp4Amax.RETURN_TYPE)
               .apply(
@@ -185,6 +211,7 @@ final class QuantizeJob {
     }
 
     AmaxFile.write(conf, output.staging().amax(), amax);
+    return cut;
   }
 
   private static RuntimeException badSource(RuntimeException e) {

@@ -5,6 +5,17 @@ import java.util.concurrent.Callable;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.sql.SparkSession;
 import org.sparkfp4.checkpoint.Checkpoint;
+import org.sparkfp4.checkpoint.LocatedTensor;
+import org.sparkfp4.checkpoint.ModelConfig;
+import org.sparkfp4.checkpoint.ModelFamilies;
+import org.sparkfp4.checkpoint.ModelFamily;
+import org.sparkfp4.report.ExpertLoad;
+import org.sparkfp4.report.ReportFiles;
+import org.sparkfp4.report.RunReport;
+import org.sparkfp4.report.Stages;
+import org.sparkfp4.verify.ManifestResult;
+import org.sparkfp4.verify.ManifestVerification;
+import org.sparkfp4.verify.SampleSize;
 import org.sparkfp4.verify.Verification;
 import org.sparkfp4.verify.VerificationResult;
 import picocli.CommandLine;
@@ -25,7 +36,7 @@ final class VerifyCommand implements Callable<Integer> {
   /** Exit status where the checkpoint is not what it should be. */
   static final int DIFFERENCE = 3;
 
-  @Option(names = "--source", required = true, paramLabel = "DIR", converter = FolderText.class,
+  @Option(names = "--source", paramLabel = "DIR", converter = FolderText.class,
       description = "Folder of the source checkpoint.")
   private String source;
 
@@ -33,10 +44,21 @@ final class VerifyCommand implements Callable<Integer> {
       description = "Folder of the NVFP4 checkpoint.")
   private String quantized;
 
-  @Option(names = "--sample", defaultValue = "0.05", paramLabel = "FRACTION",
-      description = "Share of the layers that are quantized again and compared byte for byte, at least one "
-          + "(default: ${DEFAULT-VALUE}).")
-  private double sample;
+  @Option(names = "--sample", paramLabel = "N|P%",
+      description = "Layers that are quantized again and compared byte for byte, at least one (default: 5%% of a "
+          + "checkpoint with a manifest, 100%% of another).")
+  private String sample;
+
+  @Option(names = "--manifest", description = "Only hold every file against the manifest's digests; with --source its "
+      + "files too. Nothing is decoded.")
+  private boolean manifest;
+
+  @Option(names = "--statistics", paramLabel = "DIR", converter = FolderText.class,
+      description = "Folder of the statistics that were used; the report shows the tokens of experts.")
+  private String statistics;
+
+  @Mixin
+  private ReportOption reportOption;
 
   @Option(names = "--layers", description = "Print the relative error of every layer.")
   private boolean layers;
@@ -52,21 +74,61 @@ final class VerifyCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws IOException {
-    if (!(sample >= 0 && sample <= 1)) {
-      throw new ParameterException(spec.commandLine(), "Invalid --sample: " + sample + " (must be between 0 and 1)");
+    SampleSize size = sampleSize();
+    if (source == null && !manifest) {
+      throw new ParameterException(
+          spec.commandLine(), "Missing required option: '--source=DIR' (or --manifest, to look at digests only)");
     }
 
+    Stages stages = new Stages();
     SparkSession spark = Session.start("sparkfp4 verify " + quantized);
+    if (manifest) {
+      ManifestResult result = new ManifestVerification(spark, quantized, source).run();
+      return end(result.text(), result.isGood());
+    }
+
     Configuration conf = spark.sessionState().newHadoopConf();
+    ReportFiles files = reportOption.files(spec, conf);
+    ExpertLoad load = statistics == null ? null : ExpertLoad.read(conf, statistics);
     Checkpoint opened = Checkpoint.open(conf, source);
-    VerificationResult result =
-        new Verification(spark, opened, familyOption.families(conf), quantized, sample).run();
+    ModelFamilies families = familyOption.families(conf);
+    stages.end("start and read headers", 0, 0);
+    VerificationResult result = new Verification(spark, opened, families, quantized, size).run();
+    stages.end("read, decode and compare", result.bytes() + bytes(opened), 0);
+    RunReport report = RunReport.ofVerify(
+        Version.product(), opened, family(families, opened), result, quantized, load, stages);
+    if (files != null) {
+      files.write(report, spark);
+    }
+
     if (layers) {
       result.layerLines().forEach(spec.commandLine().getOut()::println);
     }
 
-    spec.commandLine().getOut().println(result.text());
+    return end(report.outlierText() + result.text(), result.isGood());
+  }
+
+  private static long bytes(Checkpoint checkpoint) {
+    return checkpoint.tensors().stream().mapToLong(LocatedTensor::length).sum();
+  }
+
+  /** The source's family, or null where its config.json names none that is known. */
+  private static ModelFamily family(ModelFamilies families, Checkpoint source) {
+    return source.config().isObject() ? families.find(new ModelConfig(source.config())).orElse(null) : null;
+  }
+
+  private int end(String text, boolean good) {
+    spec.commandLine().getOut().println(text);
     spec.commandLine().getOut().flush();
-    return result.isGood() ? CommandLine.ExitCode.OK : DIFFERENCE;
+    return good ? CommandLine.ExitCode.OK : DIFFERENCE;
+  }
+
+  /** Null where nothing is said. */
+  private SampleSize sampleSize() {
+    try {
+      return sample == null ? null : SampleSize.parse(sample);
+    } catch (IllegalArgumentException e) {
+      throw new ParameterException(spec.commandLine(), e.getMessage(), e);
+    }
   }
 }

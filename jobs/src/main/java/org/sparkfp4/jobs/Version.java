@@ -15,6 +15,11 @@ public final class Version implements IVersionProvider {
     return BUILT.getProperty("version");
   }
 
+  /** Product and version, as manifests, model cards and reports name them. */
+  static String product() {
+    return "Spark FP4 " + current();
+  }
+
   @Override
   public String[] getVersion() {
     return new String[] {"Spark FP4 " + current() + " (Spark " + BUILT.getProperty("spark") + ")"};

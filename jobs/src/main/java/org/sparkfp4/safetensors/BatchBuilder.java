@@ -45,7 +45,7 @@ final class BatchBuilder {
     List<FieldVector> vectors = new ArrayList<>();
     try {
       for (int i = 0; i < fields.length; i++) {
-        vectors.add(isPayload(fields[i]) ? payload(fields[i], ordinals[i], rows) : scalars(i, rows));
+        vectors.add(vector(i, rows));
       }
     } catch (IOException | RuntimeException e) {
       vectors.forEach(FieldVector::close);
@@ -54,6 +54,14 @@ final class BatchBuilder {
 
     ColumnVector[] columns = vectors.stream().map(ArrowColumnVector::new).toArray(ColumnVector[]::new);
     return new ColumnarBatch(columns, rows.size());
+  }
+
+  private FieldVector vector(int column, List<SourceRow> rows) throws IOException {
+    if (fields[column].name().equals(SourceSchema.CHECKSUMS)) {
+      return PayloadChecksums.vector(allocator);
+    }
+
+    return isPayload(fields[column]) ? payload(fields[column], ordinals[column], rows) : scalars(column, rows);
   }
 
   private static boolean isPayload(StructField field) {

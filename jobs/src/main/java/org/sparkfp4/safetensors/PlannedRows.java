@@ -93,7 +93,7 @@ final class PlannedRows implements RowPlanner {
 
     return SourceRow.of(
         unit.id(), slab.index(), unit.name(), unit.scheme(), unit.cols(), amax, data[0], data[1], data[2], scales[0],
-        scales[1], scales[2]);
+        scales[1], scales[2], null);
   }
 
   /** Rows of a weight, of which {@code length} bytes; of a stack of matrices, all rows of some of them. */

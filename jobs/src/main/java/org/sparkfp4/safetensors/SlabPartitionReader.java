@@ -27,6 +27,7 @@ final class SlabPartitionReader implements PartitionReader<ColumnarBatch> {
   private final BufferAllocator allocator;
   private final SourceInputs inputs;
   private final BatchBuilder builder;
+  private final PayloadChecksums checksums;
   private int position;
   private ColumnarBatch current;
   private ColumnarBatch ahead;
@@ -39,6 +40,7 @@ final class SlabPartitionReader implements PartitionReader<ColumnarBatch> {
       Configuration configuration,
       String name,
       Prefetcher prefetcher) {
+    this.checksums = new PayloadChecksums(required);
     this.rows = partition.rows();
     this.prefetcher = prefetcher;
     this.allocator = ArrowUtils.rootAllocator().newChildAllocator(name, 0, Long.MAX_VALUE);
@@ -57,6 +59,10 @@ final class SlabPartitionReader implements PartitionReader<ColumnarBatch> {
     if (current != null && mapsAhead) {
       ahead = build();
       announce(ahead);
+    }
+
+    if (current != null) {
+      checksums.fill(current);
     }
 
     return current != null;
@@ -99,6 +105,7 @@ final class SlabPartitionReader implements PartitionReader<ColumnarBatch> {
   private void announce(ColumnarBatch batch) {
     for (int column = 0; batch != null && column < batch.numCols(); column++) {
       if (((ArrowColumnVector) batch.column(column)).getValueVector() instanceof VarBinaryVector payload
+          && !payload.getName().equals(SourceSchema.CHECKSUMS)
           && !payload.isNull(0)
           && payload.getValueLength(0) > 0) {
         prefetcher.willNeed(payload.getDataBufferAddress(), payload.getValueLength(0));

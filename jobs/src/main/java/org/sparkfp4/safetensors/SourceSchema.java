@@ -18,6 +18,12 @@ final class SourceSchema {
       .add("payload", DataTypes.BinaryType, false)
       .add("file", DataTypes.StringType, false);
 
+  /**
+   * Six little-endian CRC-32C, of data0 to data2 and scale0 to scale2 as a reader got them; 0 for one that is null. They
+   * are summed when the row is, not when its successor is announced.
+   */
+  static final String CHECKSUMS = "checksums";
+
   /** Rows of a plan's shards: slabs of units, a payload a member, and its scales where the source has some. */
   static final StructType PLANNED = new StructType()
       .add("unit", DataTypes.IntegerType, false)
@@ -31,7 +37,8 @@ final class SourceSchema {
       .add("data2", DataTypes.BinaryType, true)
       .add("scale0", DataTypes.BinaryType, true)
       .add("scale1", DataTypes.BinaryType, true)
-      .add("scale2", DataTypes.BinaryType, true);
+      .add("scale2", DataTypes.BinaryType, true)
+      .add(CHECKSUMS, DataTypes.BinaryType, false);
 
   private SourceSchema() {}
 }

@@ -7,15 +7,18 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.TreeSet;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
-import org.apache.hadoop.io.IOUtils;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.ModelFamily;
 import org.sparkfp4.layouts.ConfigFile;
@@ -67,32 +70,70 @@ public final class CheckpointPublisher {
    * that ends here is named by the manifest.
    *
    * @param records the record of every shard of the plan
+   * @param checksums CRC-32C of each source file
+   * @throws IOException if a shard is not as planned: nothing is published then
    */
-  public void publish(List<ShardRecord> records, OutputLock lock, Configuration conf) throws IOException {
+  public void publish(
+      List<ShardRecord> records, Map<String, String> checksums, OutputLock lock, Configuration conf)
+      throws IOException {
     requireComplete(records);
+    new WrittenShards(output).require(plan, records);
     output.removeStrayShards(plan);
-    List<ConfigFile> configs = layout.configs((ObjectNode) source.config(), plan);
-    write(Manifest.FILE, JSON.writeValueAsBytes(manifest(records, configs)));
+    Map<String, byte[]> written = new LinkedHashMap<>();
+    for (ConfigFile config : layout.configs((ObjectNode) source.config(), plan)) {
+      written.put(config.name(), PYTHON_JSON.writeValueAsBytes(config.content()));
+    }
+
+    written.put(CARD, modelCard(records, conf).getBytes(StandardCharsets.UTF_8));
+    byte[] index = JSON.writeValueAsBytes(IndexFile.of(plan));
+    Map<String, FileDigest> copied = sideFiles(written.keySet(), conf);
+    byte[] manifest = JSON.writeValueAsBytes(manifest(records, checksums, written, copied, index));
+    write(Manifest.FILE, manifest);
+    write(Manifest.DIGEST_FILE, Manifest.digestLine(manifest).getBytes(StandardCharsets.UTF_8));
     for (FileStatus file : source.sideFiles()) {
-      copy(file, conf);
+      if (copied.containsKey(file.getPath().getName())) {
+        copy(file, copied.get(file.getPath().getName()), conf);
+      }
     }
 
-    for (ConfigFile config : configs) {
-      write(config.name(), PYTHON_JSON.writeValueAsBytes(config.content()));
+    for (Map.Entry<String, byte[]> file : written.entrySet()) {
+      write(file.getKey(), file.getValue());
     }
 
-    write(CARD, modelCard(records, conf).getBytes(StandardCharsets.UTF_8));
     lock.requireHeld();
-    write(OutputFolder.INDEX, JSON.writeValueAsBytes(IndexFile.of(plan)));
+    write(OutputFolder.INDEX, index);
   }
 
-  private Manifest manifest(List<ShardRecord> records, List<ConfigFile> configs) {
-    Set<String> files = new TreeSet<>(Set.of(CARD));
-    source.sideFiles().forEach(file -> files.add(file.getPath().getName()));
-    configs.forEach(config -> files.add(config.name()));
+  /** Digests of the files that are carried over, but for those that the output has its own of. */
+  private Map<String, FileDigest> sideFiles(Set<String> own, Configuration conf) throws IOException {
+    Map<String, FileDigest> digests = new LinkedHashMap<>();
+    for (FileStatus file : source.sideFiles()) {
+      String name = file.getPath().getName();
+      if (!own.contains(name)) {
+        try (InputStream in = RawFileSystem.of(file.getPath(), conf).open(file.getPath())) {
+          digests.put(name, FileDigest.copy(name, in, OutputStream.nullOutputStream()));
+        }
+      }
+    }
+
+    return digests;
+  }
+
+  private Manifest manifest(
+      List<ShardRecord> records,
+      Map<String, String> checksums,
+      Map<String, byte[]> written,
+      Map<String, FileDigest> copied,
+      byte[] index) {
+    Map<String, FileDigest> digests = new TreeMap<>(copied);
+    written.forEach((name, content) -> digests.put(name, FileDigest.of(name, content)));
+    Set<String> files = new TreeSet<>(digests.keySet());
+    files.add(Manifest.DIGEST_FILE);
+    digests.put(OutputFolder.INDEX, FileDigest.of(OutputFolder.INDEX, index));
     return new Manifest(
-        producer, plan.fingerprint(), plan.input(), plan.family(), plan.options(), plan.sources(), records,
-        List.copyOf(files));
+        producer, plan.fingerprint(), plan.input(), plan.family(), plan.options(), plan.sources(),
+        records.stream().map(ShardRecord::withoutSource).toList(), List.copyOf(files), checksums,
+        List.copyOf(digests.values()), TensorSchemes.of(plan), ExceptionalEvents.of(plan, records));
   }
 
   private String modelCard(List<ShardRecord> records, Configuration conf) throws IOException {
@@ -130,10 +171,12 @@ public final class CheckpointPublisher {
     AtomicFile.write(output.fs(), new Path(output.path(), name), content);
   }
 
-  private void copy(FileStatus file, Configuration conf) throws IOException {
+  private void copy(FileStatus file, FileDigest expected, Configuration conf) throws IOException {
     try (InputStream in = RawFileSystem.of(file.getPath(), conf).open(file.getPath());
-        FSDataOutputStream out = output.fs().create(ChildPath.of(output.path(), file.getPath().getName()), true)) {
-      IOUtils.copyBytes(in, out, conf, false);
+        FSDataOutputStream out = output.fs().create(ChildPath.of(output.path(), expected.name()), true)) {
+      if (!FileDigest.copy(expected.name(), in, out).equals(expected)) {
+        throw new IOException("Cannot copy " + file.getPath() + ": it changed meanwhile; start the same command again");
+      }
     }
   }
 }

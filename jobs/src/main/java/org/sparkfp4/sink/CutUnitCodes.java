@@ -1,6 +1,7 @@
 package org.sparkfp4.sink;
 
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.List;
 import org.sparkfp4.formats.Nvfp4;
 import org.sparkfp4.plan.Member;
@@ -19,6 +20,7 @@ final class CutUnitCodes implements UnitWriter.SlabCodes {
   private final double[] sumSquares;
   private final double[] squaredError;
   private final long[] requantized;
+  private final List<ScaleCounts> counts = new ArrayList<>();
   private final float amax;
   private final float globalScale;
   private EncodedSlab current;
@@ -31,6 +33,7 @@ final class CutUnitCodes implements UnitWriter.SlabCodes {
     this.sumSquares = new double[unit.members().size()];
     this.squaredError = new double[unit.members().size()];
     this.requantized = new long[unit.members().size()];
+    unit.members().forEach(member -> counts.add(new ScaleCounts()));
     this.current = cursor.take(slabs.get(0));
     this.amax = current.amax();
     this.globalScale = current.globalScale();
@@ -54,6 +57,7 @@ final class CutUnitCodes implements UnitWriter.SlabCodes {
       }
 
       Member of = unit.members().get(member);
+      counts.get(member).add(current.scales());
       UnitWriter.writeRows(of, current.packed(), unit.cols() / 2, out);
       UnitWriter.writeRows(of, current.scales(), unit.cols() / Nvfp4.BLOCK, scales);
       sumSquares[member] += current.sumSquares()[0];
@@ -82,5 +86,10 @@ final class CutUnitCodes implements UnitWriter.SlabCodes {
   @Override
   public long requantized(int member) {
     return requantized[member];
+  }
+
+  @Override
+  public ScaleCounts scaleCounts(int member) {
+    return counts.get(member);
   }
 }

@@ -1,6 +1,7 @@
 package org.sparkfp4.sink;
 
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.sparkfp4.columnar.ArrowRow;
 import org.sparkfp4.functions.Nvfp4Quantize;
@@ -10,6 +11,7 @@ final class EncodedSlabReader {
   private static final int UNIT = 0;
   private static final int SLAB = 1;
   private static final int QUANTIZED = 2;
+  private static final int CHECKSUMS = 3;
 
   // fields of Nvfp4Quantize.RETURN_TYPE
   private static final int PACKED = 0;
@@ -32,7 +34,14 @@ final class EncodedSlabReader {
         quantized.getArray(SUM_SQUARES).toDoubleArray(),
         quantized.getArray(SQUARED_ERROR).toDoubleArray(),
         quantized.getFloat(GLOBAL_SCALE),
-        quantized.getArray(REQUANTIZED).toLongArray());
+        quantized.getArray(REQUANTIZED).toLongArray(),
+        row.numFields() > CHECKSUMS ? ints(row.getBinary(CHECKSUMS)) : null);
+  }
+
+  private static int[] ints(byte[] littleEndian) {
+    int[] ints = new int[littleEndian.length / Integer.BYTES];
+    ByteBuffer.wrap(littleEndian).order(ByteOrder.LITTLE_ENDIAN).asIntBuffer().get(ints);
+    return ints;
   }
 
   private static ByteBuffer bytes(ArrowRow arrow, InternalRow quantized, int field) {

@@ -10,8 +10,17 @@ import java.io.Serializable;
  * @param sumSquares sum of the squares of its weights
  * @param squaredError sum of the squares of what quantization changed
  * @param requantized blocks of an MXFP4 source that no exact cast could hold; 0 of any other source
+ * @param subnormalScales block scales below 2^-6; 0 in records of versions that did not count them
+ * @param largestScales block scales of 448, likewise
  */
-public record LayerError(String module, float amax, double sumSquares, double squaredError, long requantized)
+public record LayerError(
+    String module,
+    float amax,
+    double sumSquares,
+    double squaredError,
+    long requantized,
+    long subnormalScales,
+    long largestScales)
     implements Serializable {
   /** Relative error in the Frobenius norm; 0 for a layer of zeros. */
   public double relativeError() {

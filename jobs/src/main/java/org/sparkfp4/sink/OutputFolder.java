@@ -54,6 +54,11 @@ public final class OutputFolder {
     return new Path(path, Manifest.FILE);
   }
 
+  /** What the run that finished the checkpoint tells of it. It has times in it and is no part of the checkpoint. */
+  public Path report() {
+    return new Path(path, "sparkfp4-report.json");
+  }
+
   /** The manifest of a finished checkpoint, or null. */
   public Manifest manifest() throws IOException {
     if (!fs.exists(manifestFile())) {
@@ -193,6 +198,7 @@ public final class OutputFolder {
       fs.delete(ChildPath.of(path, plainName(file)), false);
     }
 
+    fs.delete(report(), false);
     fs.delete(manifestFile(), false);
     staging.clearRun();
   }

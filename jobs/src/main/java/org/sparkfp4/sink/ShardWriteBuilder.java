@@ -18,7 +18,8 @@ import org.sparkfp4.plan.ShardSelection;
 /**
  * Configures a write of planned shards: {@code df.write().format("safetensors").option("plan", file)
  * .option("shards", "0,2").mode("append").save()}, with the columns {@code unit INT, slab INT, quantized} (the struct
- * that {@code nvfp4_quantize} returns) in the order of the planned source.
+ * that {@code nvfp4_quantize} returns) in the order of the planned source. The source's column {@code checksums} may
+ * follow: what is recorded of the source then needs no reading of its own.
  */
 public final class ShardWriteBuilder implements WriteBuilder {
   private final StructType schema;
@@ -37,10 +38,10 @@ public final class ShardWriteBuilder implements WriteBuilder {
           "Cannot write safetensors without a plan: set the option plan to the plan.json that quantize made");
     }
 
-    if (schema.length() != 3 || !schema.apply(2).dataType().equals(Nvfp4Quantize.RETURN_TYPE)) {
+    if (schema.length() < 3 || schema.length() > 4 || !schema.apply(2).dataType().equals(Nvfp4Quantize.RETURN_TYPE)) {
       throw new IllegalArgumentException(
           "Invalid columns for a planned write: " + schema.catalogString()
-              + "; they are unit INT, slab INT and what nvfp4_quantize returns");
+              + "; they are unit INT, slab INT, what nvfp4_quantize returns and, if wanted, checksums BINARY");
     }
 
     SparkSession spark = SparkSession.active();

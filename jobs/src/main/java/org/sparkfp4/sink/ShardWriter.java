@@ -33,6 +33,7 @@ final class ShardWriter implements DataWriter<InternalRow> {
   private final ShardOutput out;
   private final SourceFiles files;
   private final List<LayerError> layers = new ArrayList<>();
+  private final SourcePieces pieces = new SourcePieces();
   private String refusal;
 
   ShardWriter(OutputShard shard, WriteTarget target, Configuration conf, long task) throws IOException {
@@ -43,7 +44,7 @@ final class ShardWriter implements DataWriter<InternalRow> {
     this.staging = new StagingFolder(storage.fs(), output);
     this.finalPath = new Path(output, shard.file());
     this.path = storage.atomicRename() ? staging.attempt(target.run(), shard.index(), task) : finalPath;
-    this.files = new SourceFiles(target, conf);
+    this.files = new SourceFiles(target, conf, pieces);
     this.out = open();
   }
 
@@ -60,7 +61,7 @@ final class ShardWriter implements DataWriter<InternalRow> {
 
   @Override
   public void writeAll(Iterator<InternalRow> rows) throws IOException {
-    SlabCursor slabs = new SlabCursor(shard, target.slabBytes(), rows);
+    SlabCursor slabs = new SlabCursor(shard, target.slabBytes(), rows, pieces);
     try {
       writeHeader();
       UnitWriter units = new UnitWriter(out);
@@ -125,7 +126,8 @@ final class ShardWriter implements DataWriter<InternalRow> {
     }
 
     ShardRecord record =
-        new ShardRecord(shard.index(), shard.file(), out.length(), sha256, target.fingerprint(), layers);
+        new ShardRecord(
+            shard.index(), shard.file(), out.length(), sha256, target.fingerprint(), layers, pieces.joined());
     staging.write(record);
     return new ShardMessage.Finished(record);
   }

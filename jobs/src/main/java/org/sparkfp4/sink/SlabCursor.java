@@ -12,18 +12,24 @@ import org.sparkfp4.plan.Unit;
 
 /** Goes through the slabs of a shard in the plan's order and holds the rows that arrive against it. */
 final class SlabCursor {
+  /** Layers that a unit has at most. */
+  static final int MAX_MEMBERS = 3;
+
   private final OutputShard shard;
   private final long slabBytes;
   private final Iterator<InternalRow> rows;
+  private final SourcePieces pieces;
   private final EncodedSlabReader reader = new EncodedSlabReader();
   private Unit unit;
   private List<Slab> slabs;
   private Slab awaited;
 
-  SlabCursor(OutputShard shard, long slabBytes, Iterator<InternalRow> rows) {
+  /** {@code pieces} takes what the rows were read from. */
+  SlabCursor(OutputShard shard, long slabBytes, Iterator<InternalRow> rows, SourcePieces pieces) {
     this.shard = shard;
     this.slabBytes = slabBytes;
     this.rows = rows;
+    this.pieces = pieces;
   }
 
   /** Begins a unit and gives its slabs. */
@@ -49,6 +55,7 @@ final class SlabCursor {
       throw outOfOrder("unit " + slab.unit() + " slab " + slab.index());
     }
 
+    pieces.add(unit, expected, slab.checksums());
     return slab;
   }
 

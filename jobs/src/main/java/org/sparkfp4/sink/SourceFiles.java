@@ -23,17 +23,21 @@ final class SourceFiles implements Closeable {
   private final Path input;
   private final Map<String, SourceFile> sources;
   private final Configuration conf;
+  private final SourcePieces pieces;
   private final Map<String, FSDataInputStream> open = new LinkedHashMap<>();
 
-  SourceFiles(WriteTarget target, Configuration conf) {
+  /** {@code pieces} takes what is read. */
+  SourceFiles(WriteTarget target, Configuration conf, SourcePieces pieces) {
     this.input = new Path(target.input());
     this.sources = target.sources().stream().collect(Collectors.toMap(SourceFile::name, Function.identity()));
     this.conf = conf;
+    this.pieces = pieces;
   }
 
   /** Reads {@code length} bytes of a tensor, from its byte {@code from} on, to the start of {@code into}. */
   void read(LocatedTensor tensor, long from, byte[] into, int length) throws IOException {
     open(tensor.file()).readFully(tensor.offset() + from, into, 0, length);
+    pieces.add(tensor.file(), tensor.offset() + from, into, length);
   }
 
   private FSDataInputStream open(String file) throws IOException {

@@ -51,8 +51,9 @@ final class UnitWriter {
     List<LayerError> errors = new ArrayList<>();
     for (int m = 0; m < unit.members().size(); m++) {
       Member member = unit.members().get(m);
+      ScaleCounts scales = codes.scaleCounts(m);
       errors.add(new LayerError(member.module(), codes.amax(), codes.sumSquares(m), codes.squaredError(m),
-          codes.requantized(m)));
+          codes.requantized(m), scales.subnormal(), scales.largest()));
     }
 
     return errors;
@@ -90,16 +91,21 @@ final class UnitWriter {
 
     /** Blocks that an exact cast had no scale for. */
     long requantized(int member);
+
+    /** What a member's block scales, once written, are like. */
+    ScaleCounts scaleCounts(int member);
   }
 
   /** A unit that came as one slab. */
   private static final class WholeUnitCodes implements SlabCodes {
     private final Unit unit;
     private final EncodedSlab slab;
+    private final List<ScaleCounts> counts = new ArrayList<>();
 
     WholeUnitCodes(Unit unit, EncodedSlab slab) {
       this.unit = unit;
       this.slab = slab;
+      unit.members().forEach(member -> counts.add(new ScaleCounts()));
     }
 
     @Override
@@ -119,6 +125,7 @@ final class UnitWriter {
 
     @Override
     public void writeScales(int member, ShardOutput out) throws IOException {
+      counts.get(member).add(part(slab.scales(), member, unit.cols() / Nvfp4.BLOCK));
       writePart(slab.scales(), member, unit.cols() / Nvfp4.BLOCK, out);
     }
 
@@ -149,6 +156,11 @@ final class UnitWriter {
     @Override
     public long requantized(int member) {
       return slab.requantized()[member];
+    }
+
+    @Override
+    public ScaleCounts scaleCounts(int member) {
+      return counts.get(member);
     }
   }
 }

@@ -8,22 +8,21 @@ import java.io.Serializable;
  * @param module the layer's name
  * @param globalScale its global scale as stored
  * @param inputScale the global scale of its activations as stored; NaN where there is none
+ * @param source how the source stores it, as {@link org.sparkfp4.formats.SourceScheme#parse} takes it
  * @param amax largest magnitude of its own source weight
- * @param sumSquares sum of the squares of the source's weights
- * @param squaredError sum of the squares of the differences between source and decoded weights
+ * @param accuracy how well it stands for its source
  * @param sampled whether it was quantized again and compared
  */
-record LayerCheck(
+public record LayerCheck(
     String module,
     float globalScale,
     float inputScale,
+    String source,
     float amax,
-    double sumSquares,
-    double squaredError,
+    Accuracy accuracy,
     boolean sampled)
     implements Serializable {
-  /** Relative error in the Frobenius norm; 0 for a layer of zeros that stayed one. */
   double relativeError() {
-    return squaredError == 0 ? 0 : Math.sqrt(squaredError / sumSquares);
+    return accuracy.relativeError();
   }
 }

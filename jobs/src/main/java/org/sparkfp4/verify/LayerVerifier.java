@@ -2,9 +2,7 @@ package org.sparkfp4.verify;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.nio.FloatBuffer;
 import org.sparkfp4.checkpoint.LocatedTensor;
-import org.sparkfp4.formats.ElementType;
 import org.sparkfp4.formats.Nvfp4;
 
 /** Decodes a layer and holds it against its source, in memory that does not grow with the layer. */
@@ -12,11 +10,14 @@ final class LayerVerifier {
   private final TensorReader sourceReader;
   private final TensorReader quantized;
   private final Differences differences;
+  private final CodeCounts counts;
 
-  LayerVerifier(TensorReader source, TensorReader quantized, Differences differences) {
+  /** {@code counts} takes the codes and scales of all layers. */
+  LayerVerifier(TensorReader source, TensorReader quantized, Differences differences, CodeCounts counts) {
     this.sourceReader = source;
     this.quantized = quantized;
     this.differences = differences;
+    this.counts = counts;
   }
 
   /** What the layer is like, or null when its bytes do not let that be said. */
@@ -54,13 +55,11 @@ final class LayerVerifier {
     int elements = Math.multiplyExact(source.rowsPerSlab(), cols);
     byte[] packedBytes = new byte[elements / 2];
     byte[] scaleBytes = new byte[elements / Nvfp4.BLOCK];
-    FloatBuffer decoded = FloatBuffer.allocate(elements);
     Requantization again = layer.sampled() ? requantization(layer, globalScale, source) : null;
     ScaleScan scan = new ScaleScan(layer.scales());
-    ElementType type = source.type();
+    AccuracyScan accuracy = new AccuracyScan(
+        layer.scheme().recipe(), globalScale, source.rows(), cols, source.rowsPerSlab(), counts);
     float amax = 0;
-    double squares = 0;
-    double errors = 0;
     for (long row = 0; row < source.rows(); row += source.rowsPerSlab()) {
       int rows = source.rowsFrom(row);
       int count = rows * cols;
@@ -70,14 +69,7 @@ final class LayerVerifier {
           quantized.read(layer.scales(), row * cols / Nvfp4.BLOCK, count / Nvfp4.BLOCK, scaleBytes);
       amax = Math.max(amax, source.amax(weights, row));
       scan.add(scales, row * cols / Nvfp4.BLOCK);
-      Nvfp4.decode(layer.scheme().recipe(), packed, scales, rows, cols, globalScale, decoded);
-      for (int i = 0; i < count; i++) {
-        double w = type.load(weights, i * type.bytes());
-        double error = w - decoded.get(i);
-        squares += w * w;
-        errors += error * error;
-      }
-
+      accuracy.add(row, rows, source.type(), weights, packed, scales);
       if (again != null) {
         again.add(row, rows, weights, packed, scales);
       }
@@ -88,7 +80,8 @@ final class LayerVerifier {
       again.report(differences);
     }
 
-    return new LayerCheck(layer.module(), globalScale, inputScale, amax, squares, errors, layer.sampled());
+    return new LayerCheck(
+        layer.module(), globalScale, inputScale, layer.source().scheme(), amax, accuracy.accuracy(), layer.sampled());
   }
 
   /** The stored scale is kept where the last bit alone differs: that difference is the scale's, not every code's. */

@@ -6,13 +6,20 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.MissingNode;
 import java.io.IOException;
 import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.sparkfp4.checkpoint.CheckpointIndex;
 import org.sparkfp4.safetensors.ChildPath;
 import org.sparkfp4.safetensors.RawFileSystem;
+import org.sparkfp4.sink.FileDigest;
 import org.sparkfp4.sink.Manifest;
+import org.sparkfp4.sink.ShardRecord;
 import org.sparkfp4.sink.StagingFolder;
 
 /** The JSON files beside the shards of a quantized checkpoint. */
@@ -52,14 +59,55 @@ final class QuantizedFolder {
     return path;
   }
 
-  /** The manifest, or null where another producer made the checkpoint. */
-  Manifest manifest() throws IOException {
-    JsonNode manifest = json(Manifest.FILE);
+  /**
+   * The manifest; null where another producer made the checkpoint. One whose own digest is not right is a difference, and
+   * null too: nothing is held against it.
+   */
+  Manifest manifest(Differences differences) throws IOException {
+    byte[] content = content(Manifest.FILE);
+    byte[] digest = content(Manifest.DIGEST_FILE);
+    if (digest != null && content == null) {
+      differences.add("Missing file " + Manifest.FILE + ", whose digest is there");
+      return null;
+    }
+
+    if (digest != null && !Arrays.equals(digest, Manifest.digestLine(content).getBytes(StandardCharsets.UTF_8))) {
+      differences.add("File " + Manifest.FILE + " has the SHA-256 " + FileDigest.of(Manifest.FILE, content).sha256()
+          + ", which is not what " + Manifest.DIGEST_FILE + " says: one of them was changed");
+      return null;
+    }
+
+    JsonNode json = json(Manifest.FILE);
     try {
-      return manifest.isMissingNode() ? null : JSON.treeToValue(manifest, Manifest.class);
+      Manifest manifest = json.isMissingNode() ? null : JSON.treeToValue(json, Manifest.class);
+      if (manifest != null && digest == null && !manifest.digests().isEmpty()) {
+        differences.add("Missing file " + Manifest.DIGEST_FILE + ", which was written with the manifest");
+      }
+
+      return manifest;
     } catch (JsonProcessingException e) {
       throw new IOException(
           "Cannot verify " + path + ": " + Manifest.FILE + " is no manifest: " + e.getOriginalMessage(), e);
+    }
+  }
+
+  /** Names of {@code .safetensors} files that are none of the manifest's shards. */
+  List<String> strayShards(Manifest manifest) throws IOException {
+    Set<String> known = manifest.shards().stream().map(ShardRecord::file).collect(Collectors.toSet());
+    return Arrays.stream(fs.listStatus(path))
+        .map(file -> file.getPath().getName())
+        .filter(name -> name.endsWith(".safetensors") && !known.contains(name))
+        .sorted()
+        .toList();
+  }
+
+  private byte[] content(String file) throws IOException {
+    if (!has(file)) {
+      return null;
+    }
+
+    try (InputStream in = fs.open(ChildPath.of(path, file))) {
+      return in.readAllBytes();
     }
   }
 
@@ -74,12 +122,13 @@ final class QuantizedFolder {
 
   /** Content of a file, a missing node where there is none. */
   JsonNode json(String file) throws IOException {
-    if (!has(file)) {
+    byte[] content = content(file);
+    if (content == null) {
       return MissingNode.getInstance();
     }
 
-    try (InputStream in = fs.open(ChildPath.of(path, file))) {
-      return JSON.readTree(in);
+    try {
+      return JSON.readTree(content);
     } catch (JsonProcessingException e) {
       throw new IOException("Cannot verify " + path + ": " + file + " is no JSON: " + e.getOriginalMessage(), e);
     }

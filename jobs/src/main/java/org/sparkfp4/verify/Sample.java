@@ -13,15 +13,17 @@ import java.util.stream.Collectors;
 final class Sample {
   private Sample() {}
 
-  /** About {@code fraction} of the modules, at least one if there is any. */
-  static Set<String> of(Collection<String> modules, double fraction) {
-    Set<String> sample = modules.stream().filter(module -> place(module) < fraction).collect(Collectors.toSet());
-    if (sample.isEmpty()) {
-      modules.stream().min(Comparator.comparingDouble(Sample::place)).ifPresent(sample::add);
-    }
-
-    return sample;
+  /** So many of the modules as {@code size} says. */
+  static Set<String> of(Collection<String> modules, SampleSize size) {
+    return modules.stream()
+        .map(module -> new Placed(module, place(module)))
+        .sorted(Comparator.comparingDouble(Placed::place).thenComparing(Placed::module))
+        .limit(size.of(modules.size()))
+        .map(Placed::module)
+        .collect(Collectors.toSet());
   }
+
+  private record Placed(String module, double place) {}
 
   /** A number in [0, 1) that a name gives. */
   private static double place(String module) {

@@ -8,9 +8,11 @@ import java.util.List;
  *
  * @param bytes bytes of the shard
  * @param layers what its layers are like, those with unusable bytes apart
+ * @param counts codes and scales of these layers
  * @param differences what is wrong
  */
-record ShardFindings(long bytes, List<LayerCheck> layers, Differences differences) implements Serializable {
+record ShardFindings(long bytes, List<LayerCheck> layers, CodeCounts counts, Differences differences)
+    implements Serializable {
   ShardFindings {
     layers = List.copyOf(layers);
   }

@@ -2,10 +2,8 @@ package org.sparkfp4.verify;
 
 import java.io.IOException;
 import java.io.InputStream;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
+import java.io.OutputStream;
 import java.util.ArrayList;
-import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
@@ -17,6 +15,7 @@ import org.apache.spark.util.SerializableConfiguration;
 import org.sparkfp4.safetensors.ChildPath;
 import org.sparkfp4.safetensors.RawFileSystem;
 import org.sparkfp4.safetensors.SafetensorsHeader;
+import org.sparkfp4.sink.FileDigest;
 
 /** Verifies a shard of the quantized checkpoint, on an executor. */
 final class ShardVerifier implements Function<ShardTask, ShardFindings> {
@@ -24,8 +23,6 @@ final class ShardVerifier implements Function<ShardTask, ShardFindings> {
 
   /** Differences of one shard that are put in words. */
   private static final int DESCRIBED = 100;
-
-  private static final int PIECE = 1 << 20;
 
   private final String source;
   private final String quantized;
@@ -43,6 +40,7 @@ final class ShardVerifier implements Function<ShardTask, ShardFindings> {
     Differences differences = new Differences(DESCRIBED);
     verifyFile(task, conf, differences);
     List<LayerCheck> checks = new ArrayList<>();
+    CodeCounts counts = new CodeCounts();
     try (TensorReader sourceReader = new TensorReader(source, conf);
         TensorReader quantizedReader = new TensorReader(quantized, conf)) {
       CopyVerifier copies = new CopyVerifier(sourceReader, quantizedReader, differences);
@@ -55,7 +53,7 @@ final class ShardVerifier implements Function<ShardTask, ShardFindings> {
         dequantized.verify(tensor);
       }
 
-      LayerVerifier layers = new LayerVerifier(sourceReader, quantizedReader, differences);
+      LayerVerifier layers = new LayerVerifier(sourceReader, quantizedReader, differences, counts);
       for (QuantizedLayer layer : task.layers()) {
         LayerCheck check = layers.verify(layer);
         if (check != null) {
@@ -64,7 +62,7 @@ final class ShardVerifier implements Function<ShardTask, ShardFindings> {
       }
     }
 
-    return new ShardFindings(task.length(), checks, differences);
+    return new ShardFindings(task.length(), checks, counts, differences);
   }
 
   private void verifyFile(ShardTask task, Configuration conf, Differences differences) throws IOException {
@@ -77,29 +75,15 @@ final class ShardVerifier implements Function<ShardTask, ShardFindings> {
     }
 
     if (task.sha256() != null) {
-      String found = sha256(fs, path);
+      String found;
+      try (InputStream in = fs.open(path)) {
+        found = FileDigest.copy(task.file(), in, OutputStream.nullOutputStream()).sha256();
+      }
+
       if (!found.equals(task.sha256())) {
         differences.add("Shard " + task.file() + " has the SHA-256 " + found + ", in the manifest it is "
             + task.sha256());
       }
     }
-  }
-
-  private static String sha256(FileSystem fs, Path path) throws IOException {
-    MessageDigest digest;
-    try {
-      digest = MessageDigest.getInstance("SHA-256");
-    } catch (NoSuchAlgorithmException e) {
-      throw new IllegalStateException("Cannot find SHA-256, which every Java platform must have", e);
-    }
-
-    byte[] piece = new byte[PIECE];
-    try (InputStream in = fs.open(path)) {
-      for (int n = in.read(piece); n >= 0; n = in.read(piece)) {
-        digest.update(piece, 0, n);
-      }
-    }
-
-    return HexFormat.of().formatHex(digest.digest());
   }
 }

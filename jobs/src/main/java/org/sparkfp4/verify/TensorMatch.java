@@ -40,7 +40,7 @@ final class TensorMatch {
   /** Tensors of the output that are parts of quantized layers. */
   private final Set<String> parts = new HashSet<>();
 
-  TensorMatch(SourceTensors source, Checkpoint quantized, Scheme scheme, double fraction, Differences differences) {
+  TensorMatch(SourceTensors source, Checkpoint quantized, Scheme scheme, SampleSize sample, Differences differences) {
     this.source = source;
     this.quantized = quantized;
     this.scheme = scheme;
@@ -53,8 +53,8 @@ final class TensorMatch {
     }
 
     Set<String> modules = modules();
-    Set<String> sample = Sample.of(modules, fraction);
-    modules.forEach(module -> matchLayer(module, modules, sample.contains(module)));
+    Set<String> sampled = Sample.of(modules, sample);
+    modules.forEach(module -> matchLayer(module, modules, sampled.contains(module)));
     matchCopies();
     quantized.tensors().stream()
         .filter(tensor -> !parts.contains(tensor.name()) && !unquantized.contains(tensor.name()))

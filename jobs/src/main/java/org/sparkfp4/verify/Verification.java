@@ -27,6 +27,7 @@ import org.sparkfp4.checkpoint.ModelFamily;
 import org.sparkfp4.checkpoint.SourceTensors;
 import org.sparkfp4.formats.E2M1;
 import org.sparkfp4.formats.Nvfp4Recipe;
+import org.sparkfp4.plan.SourceFile;
 import org.sparkfp4.safetensors.InvalidSafetensorsException;
 import org.sparkfp4.sink.Manifest;
 import org.sparkfp4.sink.ShardRecord;
@@ -39,6 +40,9 @@ import org.sparkfp4.sink.ShardRecord;
  * in slabs of rows.
  */
 public final class Verification {
+  /** The part of a checkpoint with a manifest that is quantized again, unless said otherwise. */
+  public static final SampleSize SAMPLE = new SampleSize(-1, 0.05);
+
   /** More than rounding to 4 bits can do, which is 0.2 in any block whose scale is normal: a sign of a wrong layout. */
   static final double LARGEST_ERROR = 0.25;
 
@@ -51,28 +55,29 @@ public final class Verification {
   private final Checkpoint source;
   private final ModelFamilies families;
   private final String folder;
-  private final double fraction;
+  private final SampleSize sample;
   private final Differences differences = new Differences(DESCRIBED);
 
   /**
    * @param source the checkpoint that was quantized
    * @param folder the quantized checkpoint
-   * @param fraction share of the layers that are quantized again and compared byte for byte
+   * @param sample how many layers are quantized again and compared byte for byte; null for {@link #SAMPLE} of a checkpoint
+   *     with a manifest, whose digests show whether its bytes are those that were written, and all of another
    */
-  public Verification(SparkSession spark, Checkpoint source, String folder, double fraction) {
-    this(spark, source, ModelFamilies.builtIn(), folder, fraction);
+  public Verification(SparkSession spark, Checkpoint source, String folder, SampleSize sample) {
+    this(spark, source, ModelFamilies.builtIn(), folder, sample);
   }
 
   /**
    * @param families tell the order of dimensions where the source stacks experts in one tensor
    */
   public Verification(
-      SparkSession spark, Checkpoint source, ModelFamilies families, String folder, double fraction) {
+      SparkSession spark, Checkpoint source, ModelFamilies families, String folder, SampleSize sample) {
     this.spark = spark;
     this.source = source;
     this.families = families;
     this.folder = folder;
-    this.fraction = fraction;
+    this.sample = sample;
   }
 
   /**
@@ -98,9 +103,9 @@ public final class Verification {
       return result(List.of(), 0);
     }
 
-    Manifest manifest = quantizedFolder.manifest();
+    Manifest manifest = quantizedFolder.manifest(differences);
     checkFiles(quantized, quantizedFolder, manifest);
-    TensorMatch match = new TensorMatch(sourceTensors(scheme), quantized, scheme, fraction, differences);
+    TensorMatch match = new TensorMatch(sourceTensors(scheme), quantized, scheme, sampleOf(manifest), differences);
     List<QuantizationClaim> claims =
         new ClaimReader(differences).read(scheme, quantized.config(), quantizedFolder.json("hf_quant_config.json"));
     new ConfigCheck(claims, differences).check(match.layers().values(), match.kept());
@@ -111,6 +116,14 @@ public final class Verification {
     new GlobalScaleCheck(match.layers(), manifest != null, differences).check(checks);
     checks.forEach(check -> checkError(check, scheme.recipe()));
     return result(findings, match.kept().size());
+  }
+
+  private SampleSize sampleOf(Manifest manifest) {
+    if (sample != null) {
+      return sample;
+    }
+
+    return manifest == null ? SampleSize.ALL : SAMPLE;
   }
 
   /** The source's weights, however they are stored; a source without config.json is as its headers say. */
@@ -159,14 +172,32 @@ public final class Verification {
       files.remove(Checkpoint.CONFIG);
     }
 
+    manifest.digests().forEach(digest -> files.remove(digest.name()));
     for (String file : files) {
       if (!quantizedFolder.has(file)) {
         differences.add("Missing file " + file + ", which was written with the shards");
       }
     }
 
+    List<FileClaim> claims = FileClaim.besideShards(quantizedFolder.path(), manifest);
+    ManifestVerification.verify(spark, claims, spark.sessionState().newHadoopConf()).forEach(differences::addAll);
+    checkSources(manifest);
+
     if (!quantized.config().isMissingNode()) {
       new CarriedConfig(differences).check(source.config(), quantized.config());
+    }
+  }
+
+  /** Whether the source is, as far as sizes tell, the one that the checkpoint was made from. */
+  private void checkSources(Manifest manifest) {
+    Map<String, Long> lengths =
+        source.sourceFiles().stream().collect(Collectors.toMap(SourceFile::name, SourceFile::length));
+    for (SourceFile file : manifest.sources()) {
+      Long length = lengths.get(file.name());
+      if (length == null || length != file.length()) {
+        differences.add("Source file " + file.name() + (length == null ? " is missing" : " has " + length + " bytes")
+            + ", by the manifest the checkpoint was made from one of " + file.length());
+      }
     }
   }
 
@@ -233,11 +264,14 @@ public final class Verification {
   }
 
   private VerificationResult result(List<ShardFindings> findings, int copies) {
+    CodeCounts counts = new CodeCounts();
+    findings.forEach(each -> counts.addAll(each.counts()));
     return new VerificationResult(
         findings.size(),
         findings.stream().mapToLong(ShardFindings::bytes).sum(),
         copies,
         findings.stream().flatMap(each -> each.layers().stream()).toList(),
+        counts,
         differences);
   }
 }

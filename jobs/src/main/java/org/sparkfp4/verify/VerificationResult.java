@@ -7,20 +7,20 @@ import java.util.Optional;
 
 /** What a verification saw and found. */
 public final class VerificationResult {
-  /** Differences that are printed; the rest is counted. */
-  private static final int PRINTED = 20;
-
   private final int shards;
   private final long bytes;
   private final int copies;
   private final List<LayerCheck> layers;
+  private final CodeCounts counts;
   private final Differences differences;
 
-  VerificationResult(int shards, long bytes, int copies, List<LayerCheck> layers, Differences differences) {
+  VerificationResult(
+      int shards, long bytes, int copies, List<LayerCheck> layers, CodeCounts counts, Differences differences) {
     this.shards = shards;
     this.bytes = bytes;
     this.copies = copies;
     this.layers = List.copyOf(layers);
+    this.counts = counts;
     this.differences = differences;
   }
 
@@ -35,14 +35,39 @@ public final class VerificationResult {
 
   /** Relative error, in the Frobenius norm, of all quantized layers together. */
   public double relativeError() {
-    double squares = layers.stream().mapToDouble(LayerCheck::sumSquares).sum();
-    double errors = layers.stream().mapToDouble(LayerCheck::squaredError).sum();
+    double squares = layers.stream().mapToDouble(layer -> layer.accuracy().sumSquares()).sum();
+    double errors = layers.stream().mapToDouble(layer -> layer.accuracy().squaredError()).sum();
     return errors == 0 ? 0 : Math.sqrt(errors / squares);
+  }
+
+  /** Shards that were read. */
+  public int shards() {
+    return shards;
+  }
+
+  /** Tensors that were compared with the source byte for byte, or, where it stores codes, in BF16. */
+  public int copies() {
+    return copies;
+  }
+
+  /** The quantized layers whose bytes could be decoded. */
+  public List<LayerCheck> layers() {
+    return layers;
+  }
+
+  /** Codes and block scales of all these layers. */
+  public CodeCounts counts() {
+    return counts;
   }
 
   /** The differences in words, as many as are kept. */
   public List<String> differences() {
     return differences.first();
+  }
+
+  /** All differences, those too that no words are kept of. */
+  public long differenceCount() {
+    return differences.count();
   }
 
   /** One line a layer: its relative error and its name, the largest error first. */
@@ -69,16 +94,6 @@ public final class VerificationResult {
     }
 
     text.append(String.format(Locale.ROOT, "Compared with the source byte for byte: %,d tensors%n", copies));
-    if (isGood()) {
-      return text.append("No difference found").toString();
-    }
-
-    text.append(String.format(Locale.ROOT, "%,d differences found:", differences.count()));
-    differences.first().stream().limit(PRINTED).forEach(line -> text.append(String.format("%n  %s", line)));
-    if (differences.count() > PRINTED) {
-      text.append(String.format(Locale.ROOT, "%n  … and %,d more", differences.count() - PRINTED));
-    }
-
-    return text.toString();
+    return text.append(differences.text()).toString();
   }
 }

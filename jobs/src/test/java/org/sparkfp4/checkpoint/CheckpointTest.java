@@ -70,7 +70,8 @@ class CheckpointTest {
   void sideFilesAndStrays() throws IOException {
     for (String name : List.of("tokenizer.json", "LICENSE", "modeling_x.py", "README.md", ".gitattributes", "old.bin",
         "pytorch_model.bin.index.json", "a.pt", "b.pth", "c.gguf", ".config.json.crc", "consolidated.safetensors",
-        "hf_quant_config.json", "sparkfp4-manifest.json", "_sparkfp4")) {
+        "hf_quant_config.json", "sparkfp4-manifest.json", "sparkfp4-manifest.json.sha256", "sparkfp4-report.json",
+        "_sparkfp4")) {
       Files.writeString(folder.resolve(name), "{}");
     }
 

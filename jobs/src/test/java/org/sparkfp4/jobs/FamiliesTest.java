@@ -50,7 +50,7 @@ class FamiliesTest {
 
   private static void verify(Path source, Path output) {
     SparkSubmitResult result = new InProcess().run(
-        "verify", "--source", source.toString(), "--quantized", output.toString(), "--sample", "1");
+        "verify", "--source", source.toString(), "--quantized", output.toString(), "--sample", "100%");
     assertThat(result.status()).as(result.out() + result.err()).isZero();
   }
 }

@@ -168,12 +168,13 @@ class GoldenIT {
     assertThat(result.out())
         .contains("differences found:", "Shard model-00001-of-00001.safetensors has the SHA-256 ", "in the manifest");
     assertThat(new InProcess().run("verify", "--source", SOURCE.toString(), "--quantized", changed.toString(),
-        "--sample", "2").err()).contains("Invalid --sample: 2.0 (must be between 0 and 1)");
+        "--sample", "2.5").err())
+        .contains("Invalid --sample: 2.5, must be a number of layers, such as 20, or a share of them, such as 5%");
   }
 
   private static void assertVerified(Path source, Path output) {
     SparkSubmitResult result = new InProcess()
-        .run("verify", "--source", source.toString(), "--quantized", output.toString(), "--sample", "1");
+        .run("verify", "--source", source.toString(), "--quantized", output.toString(), "--sample", "100%");
     assertThat(result.status()).as(result.out() + result.err()).isZero();
     assertThat(result.out()).contains("No difference found");
   }

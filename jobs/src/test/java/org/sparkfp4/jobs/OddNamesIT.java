@@ -59,7 +59,7 @@ class OddNamesIT {
     assertThat(output.resolve("README.md")).content().startsWith("---\nlicense: mit\n");
     assertThat(output.resolve("config.json")).content().contains("[ 0.0, Infinity ]");
     SparkSubmitResult verified = new InProcess()
-        .run("verify", "--source", source.toString(), "--quantized", output.toString(), "--sample", "1");
+        .run("verify", "--source", source.toString(), "--quantized", output.toString(), "--sample", "100%");
     assertThat(verified.status()).as(verified.out() + verified.err()).isZero();
     SparkSubmitResult again = new InProcess()
         .run("quantize", "--input", source.toString(), "--output", output.toString());

@@ -24,6 +24,7 @@ import org.sparkfp4.TestSpark;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.formats.Nvfp4;
 import org.sparkfp4.formats.Nvfp4Recipe;
+import org.sparkfp4.verify.SampleSize;
 import org.sparkfp4.verify.Verification;
 import org.sparkfp4.verify.VerificationResult;
 
@@ -96,6 +97,6 @@ class ReadBackIT {
 
   private static VerificationResult verify(String model, Path output) throws IOException {
     return new Verification(
-        TestSpark.session(), Checkpoint.open(new Configuration(), model), output.toString(), 1).run();
+        TestSpark.session(), Checkpoint.open(new Configuration(), model), output.toString(), SampleSize.ALL).run();
   }
 }

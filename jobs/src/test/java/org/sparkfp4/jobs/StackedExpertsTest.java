@@ -149,7 +149,7 @@ class StackedExpertsTest {
     CheckpointFiles.writeIndex(output, "model-00001-of-00001.safetensors", tensors);
 
     SparkSubmitResult result = new InProcess().run(
-        "verify", "--source", source.toString(), "--quantized", output.toString(), "--sample", "1");
+        "verify", "--source", source.toString(), "--quantized", output.toString(), "--sample", "100%");
 
     assertThat(result.status()).isEqualTo(3);
     assertThat(result.out()).contains("Layer " + name + " has a relative error of");
@@ -197,7 +197,7 @@ class StackedExpertsTest {
 
   private static void assertVerified(Path source, Path output) {
     SparkSubmitResult result = new InProcess().run(
-        "verify", "--source", source.toString(), "--quantized", output.toString(), "--sample", "1");
+        "verify", "--source", source.toString(), "--quantized", output.toString(), "--sample", "100%");
     assertThat(result.status()).as(result.out() + result.err()).isZero();
   }
 

@@ -4,11 +4,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.zip.CRC32C;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.sql.DataFrameReader;
 import org.apache.spark.sql.Dataset;
@@ -75,7 +78,7 @@ class PlannedSourceTest {
     Dataset<Row> planned = read().option("amax", amax).option("read", mode).load();
     assertThat(planned.columns())
         .containsExactly("unit", "slab", "name", "scheme", "cols", "amax", "data0", "data1", "data2", "scale0", "scale1",
-            "scale2");
+            "scale2", "checksums");
     assertThat(planned.rdd().getNumPartitions()).isEqualTo(3);
     List<Row> rows = planned.selectExpr("spark_partition_id() as p", "*").collectAsList();
 
@@ -88,6 +91,21 @@ class PlannedSourceTest {
     assertThat(rows.get(1).<byte[]>getAs("data0")).isEqualTo(bytes(tensor(1, "gate")));
     assertThat(rows.get(2).<byte[]>getAs("data0")).isEqualTo(bytes(tensor(1, "up")));
     assertThat(rows).allMatch(row -> row.getAs("data1") == null && row.getAs("data2") == null);
+    for (Row row : rows) {
+      CRC32C crc = new CRC32C();
+      crc.update(row.<byte[]>getAs("data0"));
+      ByteBuffer sums = ByteBuffer.wrap(row.<byte[]>getAs("checksums")).order(ByteOrder.LITTLE_ENDIAN);
+      assertThat(sums.getInt(0)).isEqualTo((int) crc.getValue());
+      assertThat(sums.getLong(4) | sums.getLong(12) | sums.getInt(20)).isZero();
+    }
+  }
+
+  @Test
+  void checksumsWithoutWhatTheyAreOf() {
+    Dataset<Row> some = read().option("amax", amax).load().select("unit", "data0", "checksums");
+
+    assertThatThrownBy(some::collectAsList).hasStackTraceContaining(
+        "Cannot read the column checksums without [data0, data1, data2, scale0, scale1, scale2], which it is of");
   }
 
   @Test

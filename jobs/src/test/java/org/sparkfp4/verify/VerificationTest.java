@@ -55,7 +55,7 @@ class VerificationTest {
 
   @Test
   void producersOwnBytesAreRight() throws Exception {
-    VerificationResult result = verify(1);
+    VerificationResult result = verify(24);
 
     assertThat(result.differences()).isEmpty();
     assertThat(result.isGood()).isTrue();
@@ -71,14 +71,15 @@ class VerificationTest {
   @Test
   void sampleIsTheSameEachTimeAndNeverEmpty() throws Exception {
     assertThat(verify(0).text()).contains("Quantized again and compared: 1 layers");
-    assertThat(Sample.of(List.of("a", "b", "c", "d"), 0.5)).isEqualTo(Sample.of(List.of("d", "c", "b", "a"), 0.5));
+    assertThat(Sample.of(List.of("a", "b", "c", "d"), SampleSize.parse("50%"))).hasSize(2)
+        .isEqualTo(Sample.of(List.of("d", "c", "b", "a"), SampleSize.parse("2")));
   }
 
   @Test
   void changedCodeIsSeenInEverySample() throws Exception {
     tensors.get(EXPERT + "down_proj.weight").data()[70] ^= 0x10;
 
-    assertThat(verify(1).differences()).singleElement().asString()
+    assertThat(verify(24).differences()).singleElement().asString()
         .startsWith("Tensor " + EXPERT + "down_proj.weight (" + SHARD
             + ") differs from the source quantized again in 1 bytes, first at [2, 6]: 0x");
   }
@@ -305,7 +306,7 @@ class VerificationTest {
     write();
 
     VerificationResult result = new Verification(
-        TestSpark.session(), Checkpoint.open(new Configuration(), changed.toString()), folder.toString(), 0).run();
+        TestSpark.session(), Checkpoint.open(new Configuration(), changed.toString()), folder.toString(), null).run();
 
     assertThat(result.differences()).containsExactly("Source tensor " + EXPERT
         + "down_proj.weight (model.safetensors) has NaN at [3, 5], which NVFP4 cannot stand for");
@@ -320,14 +321,14 @@ class VerificationTest {
         .hasMessage("Cannot verify " + folder
             + ": a run has not finished it; start quantize again with the same options");
     assertThatThrownBy(() -> new Verification(
-            TestSpark.session(), Checkpoint.open(new Configuration(), SOURCE.toString()), "/nowhere", 0).run())
+            TestSpark.session(), Checkpoint.open(new Configuration(), SOURCE.toString()), "/nowhere", null).run())
         .isInstanceOf(IOException.class)
         .hasMessage("Cannot verify /nowhere: there is no such folder");
   }
 
-  private VerificationResult verify(double fraction) throws IOException {
+  private VerificationResult verify(long layers) throws IOException {
     write();
-    return verification(fraction).run();
+    return verification(layers).run();
   }
 
   private void write() throws IOException {
@@ -336,9 +337,9 @@ class VerificationTest {
     Files.write(folder.resolve("config.json"), JSON.writeValueAsBytes(config));
   }
 
-  private Verification verification(double fraction) throws IOException {
+  private Verification verification(long layers) throws IOException {
     Checkpoint source = Checkpoint.open(new Configuration(), SOURCE.toString());
-    return new Verification(TestSpark.session(), source, folder.toString(), fraction);
+    return new Verification(TestSpark.session(), source, folder.toString(), new SampleSize(layers, 0));
   }
 
   private float value(String name) {

@@ -1,0 +1,30 @@
+package org.sparkfp4.jobs;
+
+import java.io.IOException;
+import org.apache.hadoop.conf.Configuration;
+import org.sparkfp4.report.ReportFiles;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+
+/** The option for a report; a picocli mixin. */
+final class ReportOption {
+  @Option(names = "--report", paramLabel = "FILE.html", converter = FolderText.class,
+      description = "Write a page with plots, and beside it FILE.json and the table FILE.parquet, a row a layer.")
+  private String file;
+
+  /** Where the report goes, seen to be writable as far as names tell; null where none is wanted. */
+  ReportFiles files(CommandSpec spec, Configuration conf) throws IOException {
+    if (file == null) {
+      return null;
+    }
+
+    try {
+      ReportFiles files = ReportFiles.of(file);
+      files.requireOwn(conf);
+      return files;
+    } catch (IllegalArgumentException e) {
+      throw new ParameterException(spec.commandLine(), e.getMessage(), e);
+    }
+  }
+}

@@ -1,0 +1,53 @@
+package org.sparkfp4.verify;
+
+import java.io.Serializable;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.apache.hadoop.fs.Path;
+import org.sparkfp4.plan.SourceFile;
+import org.sparkfp4.sink.FileDigest;
+import org.sparkfp4.sink.Manifest;
+import org.sparkfp4.sink.ShardRecord;
+
+/**
+ * What a manifest says of a file's bytes.
+ *
+ * @param folder the file's folder
+ * @param name its name there
+ * @param length its bytes
+ * @param sha256 their SHA-256, or null
+ * @param crc32c their CRC-32C, or null
+ */
+record FileClaim(String folder, String name, long length, String sha256, String crc32c) implements Serializable {
+  /** The files beside the shards. */
+  static List<FileClaim> besideShards(Path folder, Manifest manifest) {
+    List<FileClaim> claims = new ArrayList<>();
+    for (FileDigest file : manifest.digests()) {
+      claims.add(new FileClaim(folder.toString(), file.name(), file.length(), file.sha256(), null));
+    }
+
+    return claims;
+  }
+
+  /** The shards. */
+  static List<FileClaim> shards(Path folder, Manifest manifest) {
+    List<FileClaim> claims = new ArrayList<>();
+    for (ShardRecord shard : manifest.shards()) {
+      claims.add(new FileClaim(folder.toString(), shard.file(), shard.length(), shard.sha256(), null));
+    }
+
+    return claims;
+  }
+
+  /** The files that the checkpoint was made from. */
+  static List<FileClaim> sources(Path folder, Manifest manifest) {
+    Map<String, String> checksums = manifest.checksums();
+    List<FileClaim> claims = new ArrayList<>();
+    for (SourceFile file : manifest.sources()) {
+      claims.add(new FileClaim(folder.toString(), file.name(), file.length(), null, checksums.get(file.name())));
+    }
+
+    return claims;
+  }
+}

@@ -1,0 +1,73 @@
+package org.sparkfp4.verify;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.util.SerializableConfiguration;
+import org.sparkfp4.safetensors.RawFileSystem;
+import org.sparkfp4.sink.Manifest;
+
+/**
+ * Holds every file of a checkpoint against its manifest, without a look at what they hold; the source's files too where
+ * their folder is given. A file is a task.
+ */
+public final class ManifestVerification {
+  private static final int DESCRIBED = 100;
+
+  private final SparkSession spark;
+  private final String folder;
+  private final String source;
+
+  /** {@code source} is the folder of the source, or null. */
+  public ManifestVerification(SparkSession spark, String folder, String source) {
+    this.spark = spark;
+    this.folder = folder;
+    this.source = source;
+  }
+
+  /**
+   * Verifies the files.
+   *
+   * @throws IOException if there is no manifest, or a file cannot be read
+   */
+  public ManifestResult run() throws IOException {
+    Configuration conf = spark.sessionState().newHadoopConf();
+    Differences differences = new Differences(DESCRIBED);
+    QuantizedFolder quantized = QuantizedFolder.open(folder, conf);
+    Manifest manifest = quantized.manifest(differences);
+    if (manifest == null && differences.count() == 0) {
+      throw new IOException("Cannot verify " + folder + " by its manifest: it has no " + Manifest.FILE
+          + "; leave --manifest out, and give --source");
+    }
+
+    if (manifest == null) {
+      return new ManifestResult(0, 0, differences);
+    }
+
+    List<FileClaim> claims = new ArrayList<>(FileClaim.besideShards(quantized.path(), manifest));
+    claims.addAll(FileClaim.shards(quantized.path(), manifest));
+    if (source != null) {
+      Path path = new Path(source);
+      claims.addAll(FileClaim.sources(RawFileSystem.of(path, conf).makeQualified(path), manifest));
+    }
+
+    quantized.strayShards(manifest).forEach(stray -> differences.add(
+        "Unexpected file " + stray + ": it is not in the manifest, but some runtimes load every .safetensors file"));
+    verify(spark, claims, conf).forEach(differences::addAll);
+    return new ManifestResult(claims.size(), claims.stream().mapToLong(FileClaim::length).sum(), differences);
+  }
+
+  /** The differences of each file. */
+  static List<Differences> verify(SparkSession spark, List<FileClaim> claims, Configuration conf) {
+    return claims.isEmpty()
+        ? List.of()
+        : JavaSparkContext.fromSparkContext(spark.sparkContext())
+            .parallelize(claims, claims.size())
+            .map(new FileVerifier(new SerializableConfiguration(conf)))
+            .collect();
+  }
+}
