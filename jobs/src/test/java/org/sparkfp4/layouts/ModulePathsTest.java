@@ -25,7 +25,7 @@ import org.sparkfp4.plan.SyntheticPlans;
 import org.sparkfp4.plan.Unit;
 import org.sparkfp4.safetensors.DType;
 
-class ExclusionsTest {
+class ModulePathsTest {
   static Stream<Arguments> cases() {
     List<Arguments> cases = new ArrayList<>();
     for (String layout : List.of("modelopt", "compressed-tensors")) {
@@ -115,9 +115,9 @@ class ExclusionsTest {
         List.of("layers.1.mlp.up", "layers.1.attn.q", "layers.2.shared.up", "layers.2.other.up"),
         List.of("layers.10.mlp.up", "layers.2.shared_two.up"));
 
-    assertThat(Exclusions.of(plan)).extracting(Exclusion::glob)
+    assertThat(new ModulePaths(plan).unquantized()).extracting(ModulePath::glob)
         .containsExactly("layers.1.*", "layers.2.shared.*", "layers.2.other*");
-    assertThat(Exclusions.of(plan)).extracting(Exclusion::nameOrRegex)
+    assertThat(new ModulePaths(plan).unquantized()).extracting(ModulePath::nameOrRegex)
         .containsExactly("re:^layers\\.1\\..*", "re:^layers\\.2\\.shared\\..*", "re:^layers\\.2\\.other\\..*");
   }
 
