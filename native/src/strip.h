@@ -384,7 +384,7 @@ constexpr Kernel kernel_of() {
             encode<Isa, SPARKFP4_COMPRESSED_TENSORS, F32>, encode<Isa, SPARKFP4_COMPRESSED_TENSORS, E4m3>,
             encode<Isa, SPARKFP4_COMPRESSED_TENSORS, Int4>, encode<Isa, SPARKFP4_COMPRESSED_TENSORS, E2m1>}},
           {code_amax<Isa, E4m3>, code_amax<Isa, Int4>, code_amax<Isa, E2m1>},
-          {e4m3_to_bf16<Isa>, to_bf16<Int4>, to_bf16<E2m1>},
+          {e4m3_runs_to_bf16<Isa>, nibble_runs_to_bf16<Isa, Int4>, nibble_runs_to_bf16<Isa, E2m1>},
           code_squares<Isa>};
 }
 
