@@ -32,6 +32,7 @@ struct Avx2 {
     return _mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_min_epu8(x, most), x)) != 0;
   }
 
+  SPARKFP4_OP Int min_u8(Int a, Int b) { return _mm256_min_epu8(a, b); }
   SPARKFP4_OP Int max_u8(Int a, Int b) { return _mm256_max_epu8(a, b); }
   SPARKFP4_OP Int max_u16(Int a, Int b) { return _mm256_max_epu16(a, b); }
   SPARKFP4_OP Int max_u32(Int a, Int b) { return _mm256_max_epu32(a, b); }
@@ -58,6 +59,8 @@ struct Avx2 {
   SPARKFP4_OP Float sub(Float a, Float b) { return _mm256_sub_ps(a, b); }
   SPARKFP4_OP Float mul(Float a, Float b) { return _mm256_mul_ps(a, b); }
   SPARKFP4_OP Float divide(Float a, Float b) { return _mm256_div_ps(a, b); }
+  // 1 / x, or larger by at most 2^-10 of it: the estimate is within 1.5 * 2^-12.
+  SPARKFP4_OP Float reciprocal_above(Float x) { return mul(_mm256_rcp_ps(x), set_float(1 + 0x1p-11f)); }
   SPARKFP4_OP Float min(Float a, Float b) { return _mm256_min_ps(a, b); }
   SPARKFP4_OP Float max(Float a, Float b) { return _mm256_max_ps(a, b); }
   SPARKFP4_OP Float mul_add(Float a, Float b, Float c) { return _mm256_fmadd_ps(a, b, c); }
@@ -149,6 +152,9 @@ struct Avx2 {
   }
 
   SPARKFP4_OP Float e2m1_magnitude(Int code) { return e2m1(code); }
+
+  // By the low four bits of each lane.
+  SPARKFP4_OP Float nibble_to_float(Int x) { return to_float(_mm256_and_si256(x, set(0xf))); }
 
   SPARKFP4_OP Float from_half(Int bits) {
     Int low = _mm256_and_si256(bits, set(0xffff));

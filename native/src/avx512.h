@@ -27,6 +27,7 @@ struct Avx512 {
   SPARKFP4_OP Int sub_int(Int a, Int b) { return _mm512_sub_epi32(a, b); }
   SPARKFP4_OP Int sub_u8(Int a, Int b) { return _mm512_sub_epi8(a, b); }
   SPARKFP4_OP bool any_u8_below(Int x, char limit) { return _mm512_cmplt_epu8_mask(x, _mm512_set1_epi8(limit)) != 0; }
+  SPARKFP4_OP Int min_u8(Int a, Int b) { return _mm512_min_epu8(a, b); }
   SPARKFP4_OP Int max_u8(Int a, Int b) { return _mm512_max_epu8(a, b); }
   SPARKFP4_OP Int max_u16(Int a, Int b) { return _mm512_max_epu16(a, b); }
   SPARKFP4_OP Int max_u32(Int a, Int b) { return _mm512_max_epu32(a, b); }
@@ -47,6 +48,8 @@ struct Avx512 {
   SPARKFP4_OP Float sub(Float a, Float b) { return _mm512_sub_ps(a, b); }
   SPARKFP4_OP Float mul(Float a, Float b) { return _mm512_mul_ps(a, b); }
   SPARKFP4_OP Float divide(Float a, Float b) { return _mm512_div_ps(a, b); }
+  // 1 / x, or larger by at most 2^-12 of it.
+  SPARKFP4_OP Float reciprocal_above(Float x) { return mul(_mm512_rcp14_ps(x), set_float(1 + 0x1p-13f)); }
   SPARKFP4_OP Float min(Float a, Float b) { return _mm512_min_ps(a, b); }
   SPARKFP4_OP Float max(Float a, Float b) { return _mm512_max_ps(a, b); }
   SPARKFP4_OP Float mul_add(Float a, Float b, Float c) { return _mm512_fmadd_ps(a, b, c); }
@@ -143,6 +146,11 @@ struct Avx512 {
     const Float values = _mm512_setr_ps(0.0f, 0.5f, 1.0f, 1.5f, 2.0f, 3.0f, 4.0f, 6.0f,
                                         0.0f, 0.5f, 1.0f, 1.5f, 2.0f, 3.0f, 4.0f, 6.0f);
     return _mm512_permutexvar_ps(code, values);
+  }
+
+  // By the low four bits of each lane.
+  SPARKFP4_OP Float nibble_to_float(Int x) {
+    return _mm512_permutexvar_ps(x, _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
   }
 
   SPARKFP4_OP Float from_half(Int bits) { return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(bits)); }
