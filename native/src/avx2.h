@@ -176,7 +176,9 @@ struct Avx2 {
     return _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i *>(from)));
   }
 
-  SPARKFP4_OP Float repeat_quarter(const float *from) { return _mm256_broadcast_ps(reinterpret_cast<const __m128 *>(from)); }
+  SPARKFP4_OP Float repeat_quarter(const float *from) {
+    return _mm256_broadcast_ps(reinterpret_cast<const __m128 *>(from));
+  }
 
   // Each half gets one of two floats.
   SPARKFP4_OP Float spread_quarters(const float *from) {

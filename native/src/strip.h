@@ -11,7 +11,7 @@
 // Included by one file a tier, which gives its Isa internal linkage and so keeps these instances to itself.
 #pragma once
 
-#include "codes.h"
+#include "codes_to_bf16.h"
 
 namespace sparkfp4 {
 

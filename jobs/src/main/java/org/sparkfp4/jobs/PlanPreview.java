@@ -37,7 +37,7 @@ record PlanPreview(String family, List<RoleRow> roles, double quantizedShare, lo
    *
    * @param role what they are for
    * @param stored their element types, or how their codes and scales are
-   * @param outcome {@code NVFP4}, {@code BF16} of what is stored quantized, or {@code as it is}, stored quantized or not
+   * @param outcome {@code NVFP4}, {@code BF16} of what is stored quantized, or {@code as it is}
    * @param reason why they do not become NVFP4; empty for those that do
    */
   record RoleRow(String role, List<String> stored, String outcome, String reason, long tensors, long bytes) {}

@@ -32,16 +32,16 @@ final class HybridFp8 {
     require(!plan.options().weightOnly(), "loaders of such checkpoints quantize the experts' activations; leave "
         + "--weight-only out");
     for (String module : QuantizedModules.of(plan)) {
-      require(QuantizedModules.areExperts(module), module + " is to become NVFP4, which loaders of such checkpoints take "
-          + "for FP8; choose --targets experts");
+      require(QuantizedModules.areExperts(module), module + " is to become NVFP4, which loaders of such checkpoints"
+          + " take for FP8; choose --targets experts");
     }
 
     plan.kept().stream()
         .filter(kept -> kept.format() != null && QuantizedModules.areExperts(QuantizedModules.name(kept.module())))
         .filter(kept -> kept.module().startsWith("layers."))
         .findFirst()
-        .ifPresent(kept -> require(false, kept.module() + " is not to become NVFP4 (" + kept.reason() + "), but loaders "
-            + "take the experts of all layers for it; choose all of them"));
+        .ifPresent(kept -> require(false, kept.module() + " is not to become NVFP4 (" + kept.reason() + "), but"
+            + " loaders take the experts of all layers for it; choose all of them"));
 
     List<String> exclusions = ModelOptLayout.globs(paths.unquantized());
     ObjectNode layers = ConfigJson.object();

@@ -73,8 +73,8 @@ final class ConfigCheck {
     List<StoredForm> claimed =
         claim.stored().stream().filter(each -> each.includes(module)).map(StoredClaim::form).toList();
     if (!claim.asInSource() && !claimed.equals(List.of(form))) {
-      differences.add("Layer " + module + " is stored as in the source, " + form + ", but by " + claim.file() + " it is "
-          + (claimed.isEmpty() ? "not" : claimed.toString()));
+      differences.add("Layer " + module + " is stored as in the source, " + form + ", but by " + claim.file()
+          + " it is " + (claimed.isEmpty() ? "not" : claimed.toString()));
     }
   }
 

@@ -68,7 +68,8 @@ class KeepSourcePrecisionTest {
     assertThat(new InProcess().run("quantize", "--input", source, "--output", folder.resolve("none").toString(),
         "--layout", "compressed-tensors", "--keep-source-precision", "--dry-run").out())
         .contains("as stored  5 weights E4M3/F32/128x128: in the source's precision, ");
-    assertThat(new InProcess().run("inspect", source, "--layout", "compressed-tensors", "--keep-source-precision").out())
+    assertThat(new InProcess()
+        .run("inspect", source, "--layout", "compressed-tensors", "--keep-source-precision").out())
         .containsPattern("attention +E4M3/F32/128x128 +as it is +latent attention");
     assertThat(new InProcess().run("inspect", source, "--keep-source-precision").out())
         .contains("problem       Cannot keep model.layers.0.");
@@ -184,8 +185,8 @@ class KeepSourcePrecisionTest {
 
   @ParameterizedTest
   @CsvSource(delimiter = '|', value = {
-    "/config_groups/group_1/weights|strategy|tensor|stored as in the source, E4M3 128x128, but by config.json it is [E4M3 "
-        + "*x*]",
+    "/config_groups/group_1/weights|strategy|tensor|stored as in the source, E4M3 128x128, but by config.json it is [E4M"
+        + "3 *x*]",
     "/config_groups/group_1|format|pack-quantized|but by config.json it is [INT4 128x128]",
     "|format|nvfp4-pack-quantized|config.json has format \"nvfp4-pack-quantized\", must be mixed-precision"})
   void verificationFindsAWrongConfig(String place, String key, String value, String difference) throws Exception {
