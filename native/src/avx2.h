@@ -25,6 +25,14 @@ struct Avx2 {
   SPARKFP4_OP Int bit_xor(Int a, Int b) { return _mm256_xor_si256(a, b); }
   SPARKFP4_OP Int add_int(Int a, Int b) { return _mm256_add_epi32(a, b); }
   SPARKFP4_OP Int sub_int(Int a, Int b) { return _mm256_sub_epi32(a, b); }
+  SPARKFP4_OP Int sub_u8(Int a, Int b) { return _mm256_sub_epi8(a, b); }
+
+  SPARKFP4_OP bool any_u8_below(Int x, char limit) {
+    Int most = _mm256_set1_epi8(static_cast<char>(limit - 1));
+    return _mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_min_epu8(x, most), x)) != 0;
+  }
+
+  SPARKFP4_OP Int min_u8(Int a, Int b) { return _mm256_min_epu8(a, b); }
   SPARKFP4_OP Int max_u8(Int a, Int b) { return _mm256_max_epu8(a, b); }
   SPARKFP4_OP Int max_u16(Int a, Int b) { return _mm256_max_epu16(a, b); }
   SPARKFP4_OP Int max_u32(Int a, Int b) { return _mm256_max_epu32(a, b); }
@@ -51,6 +59,8 @@ struct Avx2 {
   SPARKFP4_OP Float sub(Float a, Float b) { return _mm256_sub_ps(a, b); }
   SPARKFP4_OP Float mul(Float a, Float b) { return _mm256_mul_ps(a, b); }
   SPARKFP4_OP Float divide(Float a, Float b) { return _mm256_div_ps(a, b); }
+  // 1 / x, or larger by at most 2^-10 of it: the estimate is within 1.5 * 2^-12.
+  SPARKFP4_OP Float reciprocal_above(Float x) { return mul(_mm256_rcp_ps(x), set_float(1 + 0x1p-11f)); }
   SPARKFP4_OP Float min(Float a, Float b) { return _mm256_min_ps(a, b); }
   SPARKFP4_OP Float max(Float a, Float b) { return _mm256_max_ps(a, b); }
   SPARKFP4_OP Float mul_add(Float a, Float b, Float c) { return _mm256_fmadd_ps(a, b, c); }
@@ -132,6 +142,9 @@ struct Avx2 {
                                                     0, 0x04040404, 0x08080808, 0x0c0c0c0c));
   }
 
+  // Each byte, below 16, by its entry in its own half's table.
+  SPARKFP4_OP Int lookup(Int tables, Int x) { return _mm256_shuffle_epi8(tables, x); }
+
   // Each byte, below 16, by its entry in the table.
   SPARKFP4_OP Int lookup(const unsigned char *table, Int x) {
     __m128i entries = _mm_loadu_si128(reinterpret_cast<const __m128i *>(table));
@@ -158,6 +171,9 @@ struct Avx2 {
     return mul(sub(add(x, spacing), spacing), set_float(0.25f));
   }
 
+  // By the low four bits of each lane.
+  SPARKFP4_OP Float nibble_to_float(Int x) { return to_float(_mm256_and_si256(x, set(0xf))); }
+
   SPARKFP4_OP Float from_half(Int bits) {
     Int low = _mm256_and_si256(bits, set(0xffff));
     Int twice = _mm256_permute4x64_epi64(_mm256_packus_epi32(low, low), 0xd8);
@@ -173,6 +189,23 @@ struct Avx2 {
   SPARKFP4_OP Int load_bytes(const unsigned char *from) {
     return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i *>(from)));
   }
+
+  SPARKFP4_OP Int load_signed_bytes(const unsigned char *from) {
+    return _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i *>(from)));
+  }
+
+  SPARKFP4_OP Float repeat_quarter(const float *from) {
+    return _mm256_broadcast_ps(reinterpret_cast<const __m128 *>(from));
+  }
+
+  // Each half gets one of two floats.
+  SPARKFP4_OP Float spread_quarters(const float *from) {
+    return _mm256_setr_m128(_mm_broadcast_ss(from), _mm_broadcast_ss(from + 1));
+  }
+
+  // Lanes below 2^16 to words, words below 2^8 to bytes; a half gets a's and b's.
+  SPARKFP4_OP Int pack_words(Int a, Int b) { return _mm256_packus_epi32(a, b); }
+  SPARKFP4_OP Int pack_bytes(Int a, Int b) { return _mm256_packus_epi16(a, b); }
 
   SPARKFP4_OP Float load_floats(const float *from) { return _mm256_loadu_ps(from); }
   SPARKFP4_OP void store_floats(float *to, Float x) { _mm256_storeu_ps(to, x); }
@@ -224,6 +257,28 @@ struct Avx2 {
   SPARKFP4_OP void store_words(unsigned char *to, Int x) {
     __m128i words = _mm_packus_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
     _mm_storeu_si128(reinterpret_cast<__m128i *>(to), words);
+  }
+
+  // Lanes below 2^16.
+  SPARKFP4_OP void store_words(unsigned char *to, Int first, Int second) {
+    _mm256_storeu_si256(reinterpret_cast<Int *>(to), _mm256_permute4x64_epi64(pack_words(first, second), 0xd8));
+  }
+
+  // Of each half the words of low and high bytes, even and odd ones in turn: 64 bytes a half.
+  SPARKFP4_OP void store_interleaved(unsigned char *to, Int even_low, Int even_high, Int odd_low, Int odd_high) {
+    Int even0 = _mm256_unpacklo_epi8(even_low, even_high);
+    Int even1 = _mm256_unpackhi_epi8(even_low, even_high);
+    Int odd0 = _mm256_unpacklo_epi8(odd_low, odd_high);
+    Int odd1 = _mm256_unpackhi_epi8(odd_low, odd_high);
+    Int a = _mm256_unpacklo_epi16(even0, odd0);
+    Int b = _mm256_unpackhi_epi16(even0, odd0);
+    Int c = _mm256_unpacklo_epi16(even1, odd1);
+    Int d = _mm256_unpackhi_epi16(even1, odd1);
+    Int *vectors = reinterpret_cast<Int *>(to);
+    _mm256_storeu_si256(vectors, _mm256_permute2x128_si256(a, b, 0x20));
+    _mm256_storeu_si256(vectors + 1, _mm256_permute2x128_si256(c, d, 0x20));
+    _mm256_storeu_si256(vectors + 2, _mm256_permute2x128_si256(a, b, 0x31));
+    _mm256_storeu_si256(vectors + 3, _mm256_permute2x128_si256(c, d, 0x31));
   }
 
   SPARKFP4_OP void accumulate(double *sums, Float x) {

@@ -25,6 +25,9 @@ struct Avx512 {
   SPARKFP4_OP Int bit_xor(Int a, Int b) { return _mm512_xor_si512(a, b); }
   SPARKFP4_OP Int add_int(Int a, Int b) { return _mm512_add_epi32(a, b); }
   SPARKFP4_OP Int sub_int(Int a, Int b) { return _mm512_sub_epi32(a, b); }
+  SPARKFP4_OP Int sub_u8(Int a, Int b) { return _mm512_sub_epi8(a, b); }
+  SPARKFP4_OP bool any_u8_below(Int x, char limit) { return _mm512_cmplt_epu8_mask(x, _mm512_set1_epi8(limit)) != 0; }
+  SPARKFP4_OP Int min_u8(Int a, Int b) { return _mm512_min_epu8(a, b); }
   SPARKFP4_OP Int max_u8(Int a, Int b) { return _mm512_max_epu8(a, b); }
   SPARKFP4_OP Int max_u16(Int a, Int b) { return _mm512_max_epu16(a, b); }
   SPARKFP4_OP Int max_u32(Int a, Int b) { return _mm512_max_epu32(a, b); }
@@ -45,6 +48,8 @@ struct Avx512 {
   SPARKFP4_OP Float sub(Float a, Float b) { return _mm512_sub_ps(a, b); }
   SPARKFP4_OP Float mul(Float a, Float b) { return _mm512_mul_ps(a, b); }
   SPARKFP4_OP Float divide(Float a, Float b) { return _mm512_div_ps(a, b); }
+  // 1 / x, or larger by at most 2^-12 of it.
+  SPARKFP4_OP Float reciprocal_above(Float x) { return mul(_mm512_rcp14_ps(x), set_float(1 + 0x1p-13f)); }
   SPARKFP4_OP Float min(Float a, Float b) { return _mm512_min_ps(a, b); }
   SPARKFP4_OP Float max(Float a, Float b) { return _mm512_max_ps(a, b); }
   SPARKFP4_OP Float mul_add(Float a, Float b, Float c) { return _mm512_fmadd_ps(a, b, c); }
@@ -129,6 +134,9 @@ struct Avx512 {
     return _mm512_shuffle_epi8(x, _mm512_set4_epi32(0x0c0c0c0c, 0x08080808, 0x04040404, 0));
   }
 
+  // Each byte, below 16, by its entry in its own quarter's table.
+  SPARKFP4_OP Int lookup(Int tables, Int x) { return _mm512_shuffle_epi8(tables, x); }
+
   // Each byte, below 16, by its entry in the table.
   SPARKFP4_OP Int lookup(const unsigned char *table, Int x) {
     return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(load_quarter(table)), x);
@@ -161,6 +169,11 @@ struct Avx512 {
     return _mm512_permutex2var_ps(low, truncate(kClamp ? min(x, set_float(31.0f)) : x), high);
   }
 
+  // By the low four bits of each lane.
+  SPARKFP4_OP Float nibble_to_float(Int x) {
+    return _mm512_permutexvar_ps(x, _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+  }
+
   SPARKFP4_OP Float from_half(Int bits) { return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(bits)); }
 
   SPARKFP4_OP Int to_half_upwards(Float x) {
@@ -170,6 +183,19 @@ struct Avx512 {
   SPARKFP4_OP Int load(const unsigned char *from) { return _mm512_loadu_si512(from); }
 
   SPARKFP4_OP Int load_bytes(const unsigned char *from) { return _mm512_cvtepu8_epi32(load_quarter(from)); }
+  SPARKFP4_OP Int load_signed_bytes(const unsigned char *from) { return _mm512_cvtepi8_epi32(load_quarter(from)); }
+  SPARKFP4_OP Float repeat_quarter(const float *from) { return _mm512_broadcast_f32x4(_mm_loadu_ps(from)); }
+
+  // Each quarter gets one of four floats.
+  SPARKFP4_OP Float spread_quarters(const float *from) {
+    const Int places = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
+    return _mm512_permutexvar_ps(places, _mm512_castps128_ps512(_mm_loadu_ps(from)));
+  }
+
+  // Lanes below 2^16 to words, words below 2^8 to bytes; a quarter gets a's and b's.
+  SPARKFP4_OP Int pack_words(Int a, Int b) { return _mm512_packus_epi32(a, b); }
+  SPARKFP4_OP Int pack_bytes(Int a, Int b) { return _mm512_packus_epi16(a, b); }
+
   SPARKFP4_OP Float load_floats(const float *from) { return _mm512_loadu_ps(from); }
   SPARKFP4_OP void store_floats(float *to, Float x) { _mm512_storeu_ps(to, x); }
 
@@ -226,6 +252,32 @@ struct Avx512 {
 
   SPARKFP4_OP void store_words(unsigned char *to, Int x) {
     _mm256_storeu_si256(reinterpret_cast<__m256i *>(to), _mm512_cvtepi32_epi16(x));
+  }
+
+  // Lanes below 2^16.
+  SPARKFP4_OP void store_words(unsigned char *to, Int first, Int second) {
+    const Int places = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
+    _mm512_storeu_si512(to, _mm512_permutexvar_epi64(places, pack_words(first, second)));
+  }
+
+  // Of each quarter the words of low and high bytes, even and odd ones in turn: 64 bytes a quarter.
+  SPARKFP4_OP void store_interleaved(unsigned char *to, Int even_low, Int even_high, Int odd_low, Int odd_high) {
+    Int even0 = _mm512_unpacklo_epi8(even_low, even_high);
+    Int even1 = _mm512_unpackhi_epi8(even_low, even_high);
+    Int odd0 = _mm512_unpacklo_epi8(odd_low, odd_high);
+    Int odd1 = _mm512_unpackhi_epi8(odd_low, odd_high);
+    Int a = _mm512_unpacklo_epi16(even0, odd0);
+    Int b = _mm512_unpackhi_epi16(even0, odd0);
+    Int c = _mm512_unpacklo_epi16(even1, odd1);
+    Int d = _mm512_unpackhi_epi16(even1, odd1);
+    Int ab01 = _mm512_shuffle_i64x2(a, b, 0x44);
+    Int ab23 = _mm512_shuffle_i64x2(a, b, 0xee);
+    Int cd01 = _mm512_shuffle_i64x2(c, d, 0x44);
+    Int cd23 = _mm512_shuffle_i64x2(c, d, 0xee);
+    _mm512_storeu_si512(to, _mm512_shuffle_i64x2(ab01, cd01, 0x88));
+    _mm512_storeu_si512(to + 64, _mm512_shuffle_i64x2(ab01, cd01, 0xdd));
+    _mm512_storeu_si512(to + 128, _mm512_shuffle_i64x2(ab23, cd23, 0x88));
+    _mm512_storeu_si512(to + 192, _mm512_shuffle_i64x2(ab23, cd23, 0xdd));
   }
 
   SPARKFP4_OP void accumulate(double *sums, Float x) {

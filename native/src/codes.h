@@ -6,7 +6,6 @@
 #pragma once
 
 #include "thresholds.h"
-#include "to_bf16.h"
 
 namespace sparkfp4 {
 
@@ -66,22 +65,46 @@ SPARKFP4_INLINE typename Isa::Float e4m3_value(typename Isa::Int shifted) {
   return Isa::sub(Isa::as_float(Isa::add_int(shifted, exponent)), excess);
 }
 
+// Whether no magnitude of a strip's E4M3 codes is subnormal: then shifted_code, as binary32, is the value times 2^-120.
+// NaN is taken for 480: a strip that has it is of no use.
+template <typename Isa>
+SPARKFP4_INLINE bool are_shifted_floats(const typename Isa::Int *x) {
+  typename Isa::Int one = Isa::set(0x01010101);
+  typename Isa::Int below[kCodeVectors];
+#pragma GCC unroll 4
+  for (int j = 0; j < kCodeVectors; j++) {
+    below[j] = Isa::sub_u8(Isa::bit_and(x[j], Isa::set(kCodeMagnitude)), one);
+  }
+
+  return !Isa::any_u8_below(Isa::min_u8(Isa::min_u8(below[0], below[1]), Isa::min_u8(below[2], below[3])), 7);
+}
+
+// From here on a scale times 2^120 overflows; below, no product with a code does.
+constexpr float kMaxShiftedScale = 0x1p7f;
+
+// The magnitude in byte kByte of each lane, at bit 20.
+template <typename Isa, int kByte>
+SPARKFP4_INLINE typename Isa::Int shifted_code(typename Isa::Int x) {
+  constexpr int kShift = 8 * kByte;
+  typename Isa::Int shifted;
+  if constexpr (kShift < 20) {
+    shifted = Isa::template shift_left<20 - kShift>(x);
+  } else {
+    shifted = Isa::template shift_right<kShift - 20>(x);
+  }
+
+  return Isa::bit_and(shifted, Isa::set(0x7f << 20));
+}
+
 // The magnitude in byte kByte of each lane, without its sign, times the source's scale.
 template <typename Isa, typename Type, int kByte>
 SPARKFP4_INLINE typename Isa::Float code_magnitude(typename Isa::Int x, typename Isa::Float scale) {
   constexpr int kShift = 8 * kByte;
   typename Isa::Float value;
   if constexpr (Type::kSource == E4m3::kSource) {
-    typename Isa::Int shifted;
-    if constexpr (kShift < 20) {
-      shifted = Isa::template shift_left<20 - kShift>(x);
-    } else {
-      shifted = Isa::template shift_right<kShift - 20>(x);
-    }
-
-    value = e4m3_value<Isa>(Isa::bit_and(shifted, Isa::set(0x7f << 20)));
+    value = e4m3_value<Isa>(shifted_code<Isa, kByte>(x));
   } else if constexpr (Type::kSource == Int4::kSource) {
-    value = Isa::to_float(Isa::bit_and(Isa::template shift_right<kShift>(x), Isa::set(0xf)));
+    value = Isa::nibble_to_float(Isa::template shift_right<kShift>(x));
   } else {
     value = Isa::e2m1_magnitude(Isa::template shift_right<kShift>(x));
   }
@@ -128,8 +151,8 @@ SPARKFP4_INLINE typename Isa::Int floor_code(typename Isa::Float x, typename Isa
   }
 }
 
-// The largest magnitude whose |w| = RN(value * scale) is not above the threshold. The quotient is made a little too
-// large, so that its floor is that magnitude or the next; the product tells which.
+// The largest magnitude whose |w| = RN(value * scale) is not above the threshold. The quotient is too large by up to a
+// thousandth, so that its floor is that magnitude or the next; the product tells which.
 template <typename Isa, typename Type>
 SPARKFP4_INLINE typename Isa::Int narrow_code(typename Isa::Int threshold, typename Isa::Float inverse,
                                               typename Isa::Float scale) {
@@ -154,7 +177,7 @@ SPARKFP4_INLINE typename Isa::Int narrow_normal_e4m3(typename Isa::Int threshold
 // kMinScale and kMaxScale no other quotient is.
 template <typename Isa, typename Type>
 SPARKFP4_INLINE void narrow_codes(typename Isa::Int *bits, typename Isa::Float scale) {
-  typename Isa::Float inverse = Isa::divide(Isa::set_float(1 + 0x1p-20f), scale);
+  typename Isa::Float inverse = Isa::reciprocal_above(scale);
   bits[0] = Isa::set(0);
   bool normal = false;
   if constexpr (Type::kSource == E4m3::kSource) {
@@ -219,30 +242,6 @@ static uint32_t code_amax(const unsigned char *source, const float *block_scales
 
   uint32_t rest = kScalarKernel.code_amax[Type::kSource - kCodeSources](source + block * Type::kBlockBytes,
                                                                         block_scales + block, blocks - block);
-  uint32_t main = Isa::reduce_max_u32(largest);
-  return rest > main ? rest : main;
-}
-
-template <typename Isa>
-static uint32_t e4m3_to_bf16(const unsigned char *source, float scale, int64_t elements, unsigned char *out) {
-  using Int = typename Isa::Int;
-  Int largest = Isa::set(0);
-  int64_t i = 0;
-  for (; i + Isa::kWidth <= elements; i += Isa::kWidth) {
-    Int codes = Isa::load_bytes(source + i);
-    Int shifted = Isa::bit_and(Isa::template shift_left<20>(codes), Isa::set(0x7f << 20));
-    Int bits = Isa::as_int(Isa::mul(e4m3_value<Isa>(shifted), Isa::set_float(scale)));
-    Int magnitude = Isa::bit_and(bits, Isa::set(F32::kMagnitude));
-    auto nan = Isa::less_int(Isa::set(0x7e << 20), shifted);
-    largest = Isa::max_u32(largest, Isa::select_int(nan, Isa::set(0x7fc00000), magnitude));
-    Int sign = Isa::bit_and(Isa::template shift_left<24>(codes), Isa::set(0x80000000));
-    bits = Isa::bit_xor(bits, sign);
-    Int odd = Isa::bit_and(Isa::template shift_right<16>(bits), Isa::set(1));
-    Int rounded = Isa::add_int(bits, Isa::add_int(odd, Isa::set(0x7fff)));
-    Isa::store_words(out + 2 * i, Isa::template shift_right<16>(rounded));
-  }
-
-  uint32_t rest = to_bf16<E4m3>(source + i, scale, elements - i, out + 2 * i);
   uint32_t main = Isa::reduce_max_u32(largest);
   return rest > main ? rest : main;
 }

@@ -45,9 +45,13 @@ using EncodeFunction = uint32_t (*)(const EncodeTask &task);
 // Of blocks of codes, as binary32 bits.
 using CodeAmaxFunction = uint32_t (*)(const unsigned char *source, const float *block_scales, int64_t blocks);
 
-// Elements that share a scale, the first of which begins a byte; the largest magnitude before the rounding, as binary32
-// bits.
-using ToBf16Function = uint32_t (*)(const unsigned char *source, float scale, int64_t elements, unsigned char *out);
+// Elements in runs that share a scale, each of which begins a byte: run of them but for the last. Gives a number from
+// kRoundsToInfinity on if, and only if, one of them is not finite in bfloat16.
+using ToBf16Function = uint32_t (*)(const unsigned char *source, const float *scales, int64_t run, int64_t elements,
+                                    unsigned char *out);
+
+// From this magnitude on binary32, as its bits, rounds to bfloat16's infinity.
+constexpr uint32_t kRoundsToInfinity = 0x7f7f8000;
 
 // Adds the squares of E2M1 codes in blocks of 32, the first 16 elements of which go to lane 0. The E8M0 scales are from
 // kMinSquareExponent to kMaxSquareExponent, for which no square and no sum of 16 rounds in binary32.

@@ -38,10 +38,12 @@ void spread_whole(const unsigned char *row_scales, int64_t index, int64_t scales
 template <sparkfp4_scale_type kType>
 void spread_row(const unsigned char *row_scales, int64_t per_scale, int64_t first, int64_t blocks, float *out) {
   int64_t done = 0;
-  if (first % per_scale == 0 && (per_scale == 2 || per_scale == 8)) {
-    // Groups of 32, and blocks of 128.
+  if (first % per_scale == 0 && (per_scale == 1 || per_scale == 2 || per_scale == 8)) {
+    // A scale each, groups of 32, and blocks of 128.
     int64_t scales = blocks / per_scale;
-    if (per_scale == 2) {
+    if (per_scale == 1) {
+      spread_whole<kType, 1>(row_scales, first, scales, out);
+    } else if (per_scale == 2) {
       spread_whole<kType, 2>(row_scales, first / 2, scales, out);
     } else {
       spread_whole<kType, 8>(row_scales, first / 8, scales, out);
@@ -266,20 +268,22 @@ sparkfp4_status sparkfp4_dequantize_bf16(sparkfp4_tier tier, const sparkfp4_sche
     const unsigned char *scales = static_cast<const unsigned char *>(segment->scales) +
                                   scale_row * scales_in_row * scale_bytes(scheme->scales);
     unsigned char *to = static_cast<unsigned char *>(out) + 2 * row * cols;
-    for (int64_t i = 0; i < scales_in_row; i++) {
+    for (int64_t i = 0; i < scales_in_row; i += kChunk) {
       int64_t first = i * run;
-      int64_t count = cols - first < run ? cols - first : run;
-      float scale;
-      spread_row(scheme->scales, scales, 1, i, 1, &scale);
+      int64_t runs = scales_in_row - i < kChunk ? scales_in_row - i : kChunk;
+      int64_t count = cols - first < runs * run ? cols - first : runs * run;
+      float run_scales[kChunk];
+      spread_row(scheme->scales, scales, 1, i, runs, run_scales);
       const unsigned char *source = codes + first * block_bytes(scheme->codes) / kBlock;
-      if (chosen->to_bf16[scheme->codes](source, scale, count, to + 2 * first) >= kRoundsToInfinity) {
+      if (chosen->to_bf16[scheme->codes](source, run_scales, run, count, to + 2 * first) >= kRoundsToInfinity) {
         int64_t index = 0;
-        while ((bits_as<uint32_t>(element(scheme->codes, source, index, scale)) & F32::kMagnitude) <
-               kRoundsToInfinity) {
+        float value = element(scheme->codes, source, index, run_scales[0]);
+        while ((bits_as<uint32_t>(value) & F32::kMagnitude) < kRoundsToInfinity) {
           index++;
+          value = element(scheme->codes, source, index, run_scales[index / run]);
         }
 
-        *non_finite = {0, row * cols + first + index, element(scheme->codes, source, index, scale)};
+        *non_finite = {0, row * cols + first + index, value};
         return SPARKFP4_NON_FINITE;
       }
     }

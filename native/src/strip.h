@@ -13,7 +13,7 @@
 
 #include <utility>
 
-#include "codes.h"
+#include "codes_to_bf16.h"
 #include "sweep.h"
 
 namespace sparkfp4 {
@@ -152,7 +152,7 @@ SPARKFP4_INLINE Squares<Isa> plus(Squares<Isa> a, Squares<Isa> b) {
 }
 
 // Element i and i + 8 of codes.
-template <typename Isa, typename Type, int kElement>
+template <typename Isa, typename Type, bool kShifted, int kElement>
 SPARKFP4_INLINE Squares<Isa> two_squares_of_codes(const Prepared<Isa, Type> &strip, const typename Isa::Int *codes) {
   constexpr int kVector = kNibbles<Type> ? kElement % 2 : kElement / 4;
   constexpr int kByte = kNibbles<Type> ? kElement / 2 : kElement % 4;
@@ -160,7 +160,14 @@ SPARKFP4_INLINE Squares<Isa> two_squares_of_codes(const Prepared<Isa, Type> &str
 #pragma GCC unroll 2
   for (int i = 0; i < 2; i++) {
     // The squares are the same without the signs.
-    typename Isa::Float w = code_magnitude<Isa, Type, kByte>(strip.x[kVector + 2 * i], strip.source_scale);
+    typename Isa::Float w;
+    if constexpr (kShifted) {
+      typename Isa::Float scale = Isa::mul(strip.source_scale, Isa::set_float(0x1p120f));
+      w = Isa::mul(Isa::as_float(shifted_code<Isa, kByte>(strip.x[kVector + 2 * i])), scale);
+    } else {
+      w = code_magnitude<Isa, Type, kByte>(strip.x[kVector + 2 * i], strip.source_scale);
+    }
+
     typename Isa::Int code = Isa::template shift_right<8 * kByte>(codes[kVector + 2 * i]);
     typename Isa::Float error = Isa::sub(w, Isa::mul(Isa::e2m1_magnitude(code), strip.d));
     both[i] = {Isa::mul(w, w), Isa::mul(error, error)};
@@ -170,11 +177,11 @@ SPARKFP4_INLINE Squares<Isa> two_squares_of_codes(const Prepared<Isa, Type> &str
 }
 
 // Element i and i + 8.
-template <typename Isa, typename Type, int kElement>
+template <typename Isa, typename Type, bool kShifted, int kElement>
 SPARKFP4_INLINE Squares<Isa> two_squares(const Prepared<Isa, Type> &strip, const typename Isa::Int *codes) {
   using Int = typename Isa::Int;
   if constexpr (Type::kCodes) {
-    return two_squares_of_codes<Isa, Type, kElement>(strip, codes);
+    return two_squares_of_codes<Isa, Type, kShifted, kElement>(strip, codes);
   } else {
     constexpr int kFirst = Layout<Type>::kNarrow ? kElement / 2 : kElement;
     constexpr int kSecond = kFirst + Layout<Type>::kVectors / 2;
@@ -198,13 +205,17 @@ SPARKFP4_INLINE Squares<Isa> two_squares(const Prepared<Isa, Type> &strip, const
 }
 
 // The fixed tree: i with i + 8, then i + 4, i + 2, i + 1.
-template <typename Isa, typename Type>
+template <typename Isa, typename Type, bool kShifted>
 SPARKFP4_INLINE Squares<Isa> sum_squares(const Prepared<Isa, Type> &strip, const typename Isa::Int *codes) {
-  auto s04 = plus<Isa>(two_squares<Isa, Type, 0>(strip, codes), two_squares<Isa, Type, 4>(strip, codes));
-  auto s26 = plus<Isa>(two_squares<Isa, Type, 2>(strip, codes), two_squares<Isa, Type, 6>(strip, codes));
+  auto s04 = plus<Isa>(two_squares<Isa, Type, kShifted, 0>(strip, codes),
+                       two_squares<Isa, Type, kShifted, 4>(strip, codes));
+  auto s26 = plus<Isa>(two_squares<Isa, Type, kShifted, 2>(strip, codes),
+                       two_squares<Isa, Type, kShifted, 6>(strip, codes));
   auto even = plus<Isa>(s04, s26);
-  auto s15 = plus<Isa>(two_squares<Isa, Type, 1>(strip, codes), two_squares<Isa, Type, 5>(strip, codes));
-  auto s37 = plus<Isa>(two_squares<Isa, Type, 3>(strip, codes), two_squares<Isa, Type, 7>(strip, codes));
+  auto s15 = plus<Isa>(two_squares<Isa, Type, kShifted, 1>(strip, codes),
+                       two_squares<Isa, Type, kShifted, 5>(strip, codes));
+  auto s37 = plus<Isa>(two_squares<Isa, Type, kShifted, 3>(strip, codes),
+                       two_squares<Isa, Type, kShifted, 7>(strip, codes));
   auto odd = plus<Isa>(s15, s37);
   return plus<Isa>(even, odd);
 }
@@ -329,7 +340,15 @@ SPARKFP4_INLINE void finish_strip(const Prepared<Isa, Type> &strip, unsigned cha
 
   Isa::store_pairs(packed, pack_half<Isa, Type>(codes), pack_half<Isa, Type>(codes + kVectors / 2));
   if constexpr (kSums) {
-    Squares<Isa> total = sum_squares<Isa, Type>(strip, codes);
+    Squares<Isa> total;
+    if constexpr (std::is_same_v<Type, E4m3>) {
+      bool shifted = are_shifted_floats<Isa>(strip.x) &&
+                     Isa::all(Isa::less(strip.source_scale, Isa::set_float(kMaxShiftedScale)));
+      total = shifted ? sum_squares<Isa, Type, true>(strip, codes) : sum_squares<Isa, Type, false>(strip, codes);
+    } else {
+      total = sum_squares<Isa, Type, false>(strip, codes);
+    }
+
     Isa::accumulate(sums->squares + lane, total.weight);
     Isa::accumulate(sums->errors + lane, total.error);
   }
@@ -467,7 +486,7 @@ constexpr Kernel kernel_of() {
             encode<Isa, SPARKFP4_COMPRESSED_TENSORS, F32>, encode<Isa, SPARKFP4_COMPRESSED_TENSORS, E4m3>,
             encode<Isa, SPARKFP4_COMPRESSED_TENSORS, Int4>, encode<Isa, SPARKFP4_COMPRESSED_TENSORS, E2m1>}},
           {code_amax<Isa, E4m3>, code_amax<Isa, Int4>, code_amax<Isa, E2m1>},
-          {e4m3_to_bf16<Isa>, to_bf16<Int4>, to_bf16<E2m1>},
+          {e4m3_runs_to_bf16<Isa>, nibble_runs_to_bf16<Isa, Int4>, nibble_runs_to_bf16<Isa, E2m1>},
           code_squares<Isa>};
 }
 

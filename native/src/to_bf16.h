@@ -1,12 +1,9 @@
-// Codes of one scale to bfloat16, a code at a time.
+// Codes to bfloat16, a code at a time.
 #pragma once
 
 #include "arithmetic.h"
 
 namespace sparkfp4 {
-
-// From this magnitude on binary32 rounds to bfloat16's infinity.
-constexpr uint32_t kRoundsToInfinity = 0x7f7f8000;
 
 struct Rounded {
   uint16_t bits;
@@ -51,8 +48,9 @@ static uint32_t nibbles_to_bf16(const unsigned char *source, float scale, int64_
   return largest;
 }
 
+// One run.
 template <typename Type>
-static uint32_t to_bf16(const unsigned char *source, float scale, int64_t elements, unsigned char *out) {
+static uint32_t run_to_bf16(const unsigned char *source, float scale, int64_t elements, unsigned char *out) {
   if constexpr (Type::kSource != E4m3::kSource) {
     return nibbles_to_bf16<Type>(source, scale, elements, out);
   }
@@ -65,6 +63,26 @@ static uint32_t to_bf16(const unsigned char *source, float scale, int64_t elemen
   }
 
   return largest;
+}
+
+// Runs one after the other by what does one of them.
+template <typename Type, typename OneRun>
+static inline uint32_t each_run(const unsigned char *source, const float *scales, int64_t run, int64_t elements,
+                                unsigned char *out, OneRun one_run) {
+  uint32_t largest = 0;
+  for (int64_t first = 0; first < elements; first += run) {
+    int64_t count = elements - first < run ? elements - first : run;
+    uint32_t magnitude = one_run(source + first * Type::kBlockBytes / kBlock, *scales++, count, out + 2 * first);
+    largest = magnitude > largest ? magnitude : largest;
+  }
+
+  return largest;
+}
+
+template <typename Type>
+static uint32_t to_bf16(const unsigned char *source, const float *scales, int64_t run, int64_t elements,
+                        unsigned char *out) {
+  return each_run<Type>(source, scales, run, elements, out, run_to_bf16<Type>);
 }
 
 }  // namespace sparkfp4

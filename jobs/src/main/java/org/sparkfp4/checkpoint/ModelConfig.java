@@ -86,7 +86,7 @@ public final class ModelConfig {
   }
 
   /** The outer model_type, then the nested one; those that are there. */
-  List<String> modelTypes() {
+  public List<String> modelTypes() {
     return texts("model_type");
   }
 
@@ -96,7 +96,7 @@ public final class ModelConfig {
   }
 
   /** The quantization_config of the source, or a missing node when the source is not quantized. */
-  JsonNode quantization() {
+  public JsonNode quantization() {
     JsonNode outer = root.path("quantization_config");
     return outer.isObject() ? outer : root.path(NESTED).path("quantization_config");
   }

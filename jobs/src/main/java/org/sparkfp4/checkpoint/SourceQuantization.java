@@ -2,17 +2,21 @@ package org.sparkfp4.checkpoint;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import org.sparkfp4.formats.CodeType;
+import org.sparkfp4.formats.WeightScheme;
 
 /** What a config.json says of how the weights are stored. */
-final class SourceQuantization {
+public final class SourceQuantization {
   private static final int MXFP4_GROUP = 32;
 
   private final JsonNode config;
   private final boolean powerOfTwoScales;
   private final List<Blocks> blocks = new ArrayList<>();
+  private final Map<Blocks, List<JsonNode>> groups = new HashMap<>();
 
   /**
    * A granularity that the config allows: codes of one scale are {@code rows x cols} of a matrix, 0 meaning all.
@@ -47,7 +51,7 @@ final class SourceQuantization {
    *
    * @throws IllegalArgumentException if that is a format which is not read, NVFP4 itself among them
    */
-  static SourceQuantization of(ModelConfig model) {
+  public static SourceQuantization of(ModelConfig model) {
     return new SourceQuantization(model);
   }
 
@@ -64,6 +68,11 @@ final class SourceQuantization {
   /** The types of codes that weights must have by the config. */
   List<CodeType> codes() {
     return blocks.stream().map(Blocks::codes).distinct().toList();
+  }
+
+  /** The config_groups of compressed-tensors that say of weights that they are stored in such a way. */
+  public List<JsonNode> groups(WeightScheme scheme) {
+    return groups.getOrDefault(new Blocks(scheme.codes(), scheme.blockRows(), scheme.blockCols()), List.of());
   }
 
   /** Whether bytes that are scales are powers of two. */
@@ -127,34 +136,35 @@ final class SourceQuantization {
     String type = weights.path("type").asText();
     long size = weights.path("group_size").asLong();
     if (bits == 8 && type.equals("float")) {
-      addStrategy(CodeType.E4M3, weights, size);
+      addStrategy(CodeType.E4M3, group, size);
     } else if (bits == 4 && type.equals("int")) {
       if (!weights.path("symmetric").asBoolean(true)) {
         throw new IllegalArgumentException("Cannot read INT4 weights with zero points: " + text()
             + " and symmetric false; give a symmetric or an unquantized source");
       }
 
-      addStrategy(CodeType.INT4, weights, size);
+      addStrategy(CodeType.INT4, group, size);
     } else if (bits == 4 && type.equals("float") && size == MXFP4_GROUP) {
-      add(CodeType.E2M1, 1, MXFP4_GROUP);
+      add(CodeType.E2M1, 1, MXFP4_GROUP, group);
     } else {
       throw unread();
     }
   }
 
-  private void addStrategy(CodeType codes, JsonNode weights, long groupSize) {
+  private void addStrategy(CodeType codes, JsonNode group, long groupSize) {
+    JsonNode weights = group.path("weights");
     String strategy = weights.path("strategy").asText(groupSize > 0 ? "group" : "tensor");
     switch (strategy) {
-      case "tensor" -> add(codes, 0, 0);
-      case "channel" -> add(codes, 1, 0);
-      case "group" -> add(codes, 1, positive(weights.path("group_size")));
+      case "tensor" -> add(codes, 0, 0, group);
+      case "channel" -> add(codes, 1, 0, group);
+      case "group" -> add(codes, 1, positive(weights.path("group_size")), group);
       case "block" -> {
         JsonNode size = weights.path("block_structure");
         String[] parts = size.asText().split("x");
         if (size.size() == 2) {
-          add(codes, positive(size.get(0)), positive(size.get(1)));
+          add(codes, positive(size.get(0)), positive(size.get(1)), group);
         } else if (parts.length == 2 && size.asText().matches("[1-9]\\d{0,8}x[1-9]\\d{0,8}")) {
-          add(codes, Long.parseLong(parts[0]), Long.parseLong(parts[1]));
+          add(codes, Long.parseLong(parts[0]), Long.parseLong(parts[1]), group);
         } else {
           throw new IllegalArgumentException("Invalid config.json: block_structure of quantization_config is " + size
               + ", must be two whole numbers such as [128, 128]");
@@ -171,6 +181,11 @@ final class SourceQuantization {
     }
 
     return value.asLong();
+  }
+
+  private void add(CodeType codes, long rows, long cols, JsonNode group) {
+    add(codes, rows, cols);
+    groups.computeIfAbsent(new Blocks(codes, rows, cols), key -> new ArrayList<>()).add(group);
   }
 
   private void add(CodeType codes, long rows, long cols) {

@@ -1,6 +1,8 @@
 package org.sparkfp4.checkpoint;
 
 import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
@@ -13,8 +15,15 @@ public final class SourceTensors {
   private static final List<String> WEIGHTS = List.of(".weight", ".weight_packed");
 
   private final List<LocatedTensor> tensors = new ArrayList<>();
-  private final List<LocatedTensor> dropped;
+
+  /** Tensors that only describe stored weights, by module. */
+  private final Map<String, List<LocatedTensor>> dropped = new LinkedHashMap<>();
+
   private final Map<String, StoredWeight> stored;
+
+  /** The codes of stored weights as their headers are. */
+  private final Map<String, LocatedTensor> codes = new HashMap<>();
+
   private final Map<String, LocatedTensor> origins;
 
   private SourceTensors(
@@ -28,13 +37,17 @@ public final class SourceTensors {
       StoredWeight weight = stored.get(tensor.name());
       if (weight != null) {
         tensors.add(weight.weight());
+        codes.put(tensor.name(), tensor);
       } else if (!parts.containsKey(tensor.name())) {
         tensors.add(tensor);
       }
     }
 
     stored.values().forEach(weight -> parts.remove(weight.scale().name()));
-    this.dropped = List.copyOf(parts.values());
+    for (LocatedTensor part : parts.values()) {
+      String module = part.name().substring(0, part.name().lastIndexOf('.'));
+      dropped.computeIfAbsent(module, key -> new ArrayList<>()).add(part);
+    }
   }
 
   /**
@@ -81,6 +94,12 @@ public final class SourceTensors {
     return stored.get(tensor.name());
   }
 
+  /** The tensors that a stored weight is made of. */
+  public StoredParts parts(StoredWeight weight) {
+    String name = weight.weight().name();
+    return new StoredParts(codes.get(name), weight.scale(), dropped.getOrDefault(module(name), List.of()));
+  }
+
   /** What a tensor's elements are, in the text that {@link org.sparkfp4.formats.SourceScheme#parse} takes. */
   public String scheme(LocatedTensor tensor) {
     StoredWeight weight = stored(tensor);
@@ -89,7 +108,7 @@ public final class SourceTensors {
 
   /** Tensors beside a stored weight and its scales that only describe it: its shape, the scale of its activations. */
   public List<LocatedTensor> dropped() {
-    return dropped;
+    return dropped.values().stream().flatMap(List::stream).toList();
   }
 
   /** Whether a tensor's name is that of a layer's weight. */

@@ -49,6 +49,9 @@ final class InspectCommand implements Callable<Integer> {
       description = "Layers to plan for: experts (default), mlp or linears.")
   private String targets;
 
+  @Option(names = "--keep-source-precision", description = "Plan with the option of quantize.")
+  private boolean keepSourcePrecision;
+
   @Mixin
   private SelectionOptions selection;
 
@@ -79,7 +82,8 @@ final class InspectCommand implements Callable<Integer> {
 
   private PlanPreview preview(Checkpoint checkpoint) throws IOException {
     ModelFamilies families = familyOption.families(SparkConfiguration.hadoop());
-    PlanOptions options = new PlanOptions(layout, "rtn", targets, false, 0, selection.selection());
+    PlanOptions options =
+        new PlanOptions(layout, "rtn", targets, false, 0, selection.selection(), keepSourcePrecision);
     return PlanPreview.of(
         checkpoint, each -> families.of(new ModelConfig(each.config())), Layouts.named(layout), options);
   }

@@ -10,6 +10,7 @@ import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.checkpoint.ModelFamily;
 import org.sparkfp4.checkpoint.Role;
+import org.sparkfp4.checkpoint.SourceTensors;
 import org.sparkfp4.layouts.Layout;
 import org.sparkfp4.plan.KeptModule;
 import org.sparkfp4.plan.OutputShard;
@@ -89,6 +90,8 @@ record PlanPreview(String family, List<RoleRow> roles, double quantizedShare, lo
             add(member.module() + ".weight", "NVFP4", quantized.unit().scheme(), member.weight()));
       } else if (item instanceof ShardItem.Dequantized dequantized) {
         add(dequantized.output().name(), "BF16", dequantized.scheme(), dequantized.weight());
+      } else if (item instanceof ShardItem.Carried carried) {
+        add(SourceTensors.module(carried.weight().name()) + ".weight", "as it is", carried.scheme(), carried.weight());
       } else if (item instanceof ShardItem.Copied copied) {
         add(copied.source().name(), "as it is", copied.source().dtype().name(), copied.source());
       }

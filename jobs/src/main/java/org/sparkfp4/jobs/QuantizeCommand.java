@@ -88,6 +88,12 @@ final class QuantizeCommand implements Callable<Integer> {
   private boolean weightOnly;
 
   @Option(
+      names = "--keep-source-precision",
+      description = "Leave what the source stores in FP8, INT4 or MXFP4 and is not quantized as it is stored; else it "
+          + "becomes BF16.")
+  private boolean keepSourcePrecision;
+
+  @Option(
       names = "--max-shard-size",
       paramLabel = "SIZE",
       description = "Largest output shard, such as 5GB; default: bytes out / 512, at least 256MiB, at most 5GB.")
@@ -154,7 +160,7 @@ final class QuantizeCommand implements Callable<Integer> {
     PlanOptions options =
         new PlanOptions(
             layout().name(), scaleSearch(), targets(), weightOnly, maxShardSize == null ? 0 : maxShardSize.bytes(),
-            selection.selection());
+            selection.selection(), keepSourcePrecision);
     return new Planner(source, family, layout(), options, settings.unitBytes()).plan();
   }
 

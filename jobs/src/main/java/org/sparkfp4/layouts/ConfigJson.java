@@ -25,6 +25,13 @@ final class ConfigJson {
     return new ConfigFile("config.json", config);
   }
 
+  /** The same for an output of which the rest of the source's config.json, how it is stored included, stays true. */
+  static ConfigFile withStorage(ObjectNode source, ObjectNode quantization) {
+    ObjectNode config = source.deepCopy();
+    config.set(QUANTIZATION, quantization);
+    return new ConfigFile("config.json", config);
+  }
+
   static ObjectNode object() {
     return JsonNodeFactory.instance.objectNode();
   }

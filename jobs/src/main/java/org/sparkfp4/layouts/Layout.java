@@ -2,7 +2,11 @@ package org.sparkfp4.layouts;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.List;
+import org.sparkfp4.checkpoint.ModelConfig;
+import org.sparkfp4.checkpoint.StoredParts;
+import org.sparkfp4.checkpoint.StoredWeight;
 import org.sparkfp4.formats.Nvfp4Recipe;
+import org.sparkfp4.plan.CarriedTensor;
 import org.sparkfp4.plan.PlanOptions;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.plan.Unit;
@@ -26,6 +30,19 @@ public interface Layout {
    */
   List<UnitTensor> tensors(Unit unit, PlanOptions options);
 
-  /** The JSON files that the layout writes beside the shards, from the source's config.json and the plan. */
+  /**
+   * The tensors of a weight that stays as the source stores it, under the names by which runtimes look for them.
+   *
+   * @param parts what the source stores of it
+   * @param config the source's
+   * @throws IllegalArgumentException if the layout's configuration cannot say how the weight is stored
+   */
+  List<CarriedTensor> carry(StoredWeight weight, StoredParts parts, ModelConfig config);
+
+  /**
+   * The JSON files that the layout writes beside the shards, from the source's config.json and the plan.
+   *
+   * @throws IllegalArgumentException if they cannot say what the plan keeps in the source's precision
+   */
   List<ConfigFile> configs(ObjectNode sourceConfig, QuantizationPlan plan);
 }

@@ -38,7 +38,7 @@ public final class ModelCard {
     card.errors(errors);
     card.cast(cast);
     card.kept(summary);
-    card.use(summary.options());
+    card.use(summary);
     return card.text.toString();
   }
 
@@ -96,6 +96,11 @@ public final class ModelCard {
   }
 
   private static String others(PlanSummary summary) {
+    if (!summary.carried().isEmpty()) {
+      return "Weights that the source stores quantized and that are not NVFP4 here stay as it stores them ("
+          + summary.carriedText() + "). All other tensors are byte for byte as in the source.";
+    }
+
     return summary.dropped() == 0
         ? "All other tensors are byte for byte as in the source."
         : format("Of the other tensors, %,d that the source stores quantized are in BF16, rounded to nearest even, and "
@@ -142,7 +147,7 @@ public final class ModelCard {
   }
 
   private void kept(PlanSummary summary) {
-    line("## In high precision");
+    line(summary.carried().isEmpty() ? "## In high precision" : "## Not NVFP4");
     line("");
     for (Map.Entry<String, Long> entry : summary.kept().entrySet()) {
       line(format("- %s: %,d modules", entry.getKey(), entry.getValue()));
@@ -151,17 +156,20 @@ public final class ModelCard {
     line("");
   }
 
-  private void use(PlanOptions options) {
+  private void use(PlanSummary summary) {
+    PlanOptions options = summary.options();
     boolean modelOpt = options.layout().equals(ModelOptLayout.NAME);
     line("## Use");
     line("");
-    line("vLLM finds the quantization in config.json:");
+    line(summary.carried().isEmpty()
+        ? "vLLM finds the quantization in config.json:"
+        : "vLLM finds the precision of each layer in config.json:");
     line("");
     line("```");
     line("vllm serve DIR");
     line("```");
     line("");
-    if (!options.weightOnly()) {
+    if (!options.weightOnly() && summary.carried().isEmpty()) {
       line("SGLang" + (modelOpt ? " and TensorRT-LLM (which reads hf_quant_config.json):" : " and TensorRT-LLM:"));
       line("");
       line("```");

@@ -3,8 +3,12 @@ package org.sparkfp4.layouts;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.List;
+import org.sparkfp4.checkpoint.ModelConfig;
+import org.sparkfp4.checkpoint.StoredParts;
+import org.sparkfp4.checkpoint.StoredWeight;
 import org.sparkfp4.formats.Nvfp4;
 import org.sparkfp4.formats.Nvfp4Recipe;
+import org.sparkfp4.plan.CarriedTensor;
 import org.sparkfp4.plan.PlanOptions;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.plan.Unit;
@@ -13,7 +17,8 @@ import org.sparkfp4.plan.UnitTensor;
 /**
  * NVIDIA Model Optimizer's unified checkpoint: {@code weight}, {@code weight_scale}, {@code weight_scale_2} (amax /
  * 2688) and {@code input_scale}; described by config.json (flat) and by hf_quant_config.json (nested; flat where only
- * weights are quantized), which say the same.
+ * weights are quantized), which say the same. What stays in the source's precision makes it one of
+ * {@link MixedPrecision}, or, of DeepSeek V4, of {@link HybridFp8}.
  */
 final class ModelOptLayout implements Layout {
   static final String NAME = "modelopt";
@@ -46,14 +51,27 @@ final class ModelOptLayout implements Layout {
   }
 
   @Override
+  public List<CarriedTensor> carry(StoredWeight weight, StoredParts parts, ModelConfig config) {
+    KeptWeight kept = new KeptWeight(weight, parts);
+    return HybridFp8.reads(config) ? HybridFp8.carry(kept) : MixedPrecision.carry(kept);
+  }
+
+  @Override
   public List<ConfigFile> configs(ObjectNode sourceConfig, QuantizationPlan plan) {
+    ModulePaths paths = new ModulePaths(plan);
+    if (!plan.keptFormats().isEmpty()) {
+      return HybridFp8.reads(new ModelConfig(sourceConfig))
+          ? HybridFp8.configs(sourceConfig, plan, paths)
+          : MixedPrecision.configs(sourceConfig, plan, paths);
+    }
+
     boolean weightOnly = plan.options().weightOnly();
-    List<String> exclusions = Exclusions.of(plan).stream().map(Exclusion::glob).toList();
+    List<String> exclusions = globs(paths.unquantized());
     ObjectNode flat = flat(weightOnly, exclusions);
     // vLLM refuses W4A16_NVFP4 in the nested form
     return List.of(
         ConfigJson.with(sourceConfig, flat),
-        new ConfigFile("hf_quant_config.json", weightOnly ? flat : nested(exclusions)));
+        new ConfigFile("hf_quant_config.json", weightOnly ? flat : nested("NVFP4", exclusions)));
   }
 
   private static ObjectNode flat(boolean weightOnly, List<String> exclusions) {
@@ -72,19 +90,28 @@ final class ModelOptLayout implements Layout {
     return config;
   }
 
-  private static ObjectNode nested(List<String> exclusions) {
+  /** Content of hf_quant_config.json in its own form. */
+  static ObjectNode nested(String algorithm, List<String> exclusions) {
     ObjectNode config = ConfigJson.object();
     config.set("producer", producer());
     ObjectNode quantization = config.putObject("quantization");
-    quantization.put("quant_algo", "NVFP4");
+    quantization.put("quant_algo", algorithm);
     quantization.putNull("kv_cache_quant_algo");
     quantization.put("group_size", Nvfp4.BLOCK);
     addAll(quantization.putArray("exclude_modules"), exclusions);
     return config;
   }
 
-  private static ObjectNode producer() {
+  static ObjectNode producer() {
     return ConfigJson.object().put("name", PRODUCER).put("version", PRODUCER_VERSION);
+  }
+
+  static List<String> globs(List<ModulePath> paths) {
+    return paths.stream().map(ModulePath::glob).toList();
+  }
+
+  static void addAll(ArrayNode array, List<String> values) {
+    values.forEach(array::add);
   }
 
   private static ObjectNode fp4() {
@@ -93,9 +120,5 @@ final class ModelOptLayout implements Layout {
         .put("num_bits", 4)
         .put("type", "float")
         .put("group_size", Nvfp4.BLOCK);
-  }
-
-  private static void addAll(ArrayNode array, List<String> values) {
-    values.forEach(array::add);
   }
 }

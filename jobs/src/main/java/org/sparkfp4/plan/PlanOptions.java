@@ -9,16 +9,30 @@ package org.sparkfp4.plan;
  * @param weightOnly whether activations stay in high precision (W4A16)
  * @param maxShardBytes largest output shard; 0 for the size that the checkpoint's own gives
  * @param selection which layers of the targets
+ * @param keepSourcePrecision whether what the source stores quantized, and the plan does not quantize, stays stored so;
+ *     else it becomes BF16
  */
 public record PlanOptions(
-    String layout, String scaleSearch, String targets, boolean weightOnly, long maxShardBytes, Selection selection) {
+    String layout,
+    String scaleSearch,
+    String targets,
+    boolean weightOnly,
+    long maxShardBytes,
+    Selection selection,
+    boolean keepSourcePrecision) {
   /** Options for all layers of the targets. */
   public PlanOptions(String layout, String scaleSearch, String targets, boolean weightOnly, long maxShardBytes) {
-    this(layout, scaleSearch, targets, weightOnly, maxShardBytes, Selection.ALL);
+    this(layout, scaleSearch, targets, weightOnly, maxShardBytes, Selection.ALL, false);
   }
 
   /** The same options with another selection. */
   public PlanOptions withSelection(Selection other) {
-    return new PlanOptions(layout, scaleSearch, targets, weightOnly, maxShardBytes, other);
+    return new PlanOptions(
+        layout, scaleSearch, targets, weightOnly, maxShardBytes, other, keepSourcePrecision);
+  }
+
+  /** The same options, and what is not quantized stays stored as the source has it. */
+  public PlanOptions keepingSourcePrecision() {
+    return new PlanOptions(layout, scaleSearch, targets, weightOnly, maxShardBytes, selection, true);
   }
 }

@@ -5,6 +5,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.TreeMap;
+import java.util.stream.Collectors;
 import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.checkpoint.ModelFamily;
 import org.sparkfp4.formats.Nvfp4;
@@ -28,7 +30,9 @@ import org.sparkfp4.formats.Nvfp4;
  * @param kept number of modules that stay as they are, by reason
  * @param dequantized tensors that the source stores quantized and the output in BF16
  * @param dequantizedBytes bytes of these in the output
- * @param dropped tensors of the source that only say how others are stored: scales, shapes
+ * @param carried weights that stay as the source stores them, quantized, by how that is
+ * @param carriedBytes bytes of these, scales included
+ * @param dropped tensors of the source that only say how others are stored, and are not in the output: scales, shapes
  * @param warnings what the reader should know before the run
  */
 public record PlanSummary(
@@ -48,6 +52,8 @@ public record PlanSummary(
     Map<String, Long> kept,
     long dequantized,
     long dequantizedBytes,
+    Map<String, Long> carried,
+    long carriedBytes,
     long dropped,
     List<String> warnings) {
 
@@ -88,6 +94,8 @@ public record PlanSummary(
         kept,
         count.dequantized,
         count.dequantizedBytes,
+        count.carried,
+        count.carriedBytes,
         count.scales + plan.dropped().size(),
         warnings(plan, family, (double) count.quantized / count.parameters));
   }
@@ -114,6 +122,13 @@ public record PlanSummary(
     return (double) quantizedParameters / parameters;
   }
 
+  /** The weights that stay as the source stores them, in words. */
+  public String carriedText() {
+    return carried.entrySet().stream()
+        .map(entry -> String.format(Locale.ROOT, "%,d weights %s", entry.getValue(), entry.getKey()))
+        .collect(Collectors.joining(", "));
+  }
+
   /** The summary as lines of text. */
   public String text() {
     return new PlanSummaryText(this).text();
@@ -131,6 +146,8 @@ public record PlanSummary(
     private long taskBytes;
     private long dequantized;
     private long dequantizedBytes;
+    private final Map<String, Long> carried = new TreeMap<>();
+    private long carriedBytes;
     private long scales;
 
     void add(ShardItem item, long slabBytes) {
@@ -142,6 +159,10 @@ public record PlanSummary(
 
       if (item instanceof ShardItem.Copied copied) {
         parameters += elements(copied.source());
+      } else if (item instanceof ShardItem.Carried stored) {
+        parameters += elements(stored.weight());
+        carried.merge(stored.scheme(), 1L, Long::sum);
+        carriedBytes += stored.sources().stream().mapToLong(LocatedTensor::length).sum();
       } else if (item instanceof ShardItem.Dequantized stored) {
         parameters += elements(stored.weight());
         dequantized++;

@@ -34,6 +34,10 @@ final class PlanSummaryText {
     line(text, "kept", "%s", summary.kept().entrySet().stream()
         .map(entry -> String.format(Locale.ROOT, "%s (%,d)", entry.getKey(), entry.getValue()))
         .collect(Collectors.joining("; ")));
+    if (!summary.carried().isEmpty()) {
+      line(text, "as stored", "%s: in the source's precision, %s", summary.carriedText(), size(summary.carriedBytes()));
+    }
+
     if (summary.dropped() > 0) {
       line(text, "to BF16", "%,d tensors that the source stores quantized, %s; its scales and shapes, %,d tensors, end "
           + "here", summary.dequantized(), size(summary.dequantizedBytes()), summary.dropped());

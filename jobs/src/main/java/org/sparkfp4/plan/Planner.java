@@ -73,9 +73,10 @@ public final class Planner {
       throw nothingToQuantize(found, targets);
     }
 
-    List<ItemDraft> items = items(found, tensors);
+    StoredWeights stored = new StoredWeights(tensors.source(), config, layout, options.keepSourcePrecision());
+    List<ItemDraft> items = items(found, tensors, stored);
     requireDistinctNames(items);
-    return new QuantizationPlan(
+    QuantizationPlan plan = new QuantizationPlan(
         Fingerprint.of(source, family, options),
         source.input(),
         options,
@@ -83,8 +84,14 @@ public final class Planner {
         slabBytes,
         source.files(),
         new ShardPacker(items, options.maxShardBytes()).shards(),
-        kept(found, tensors),
-        tensors.source().dropped().stream().map(part -> new DroppedTensor(part.name(), part.length())).toList());
+        kept(found, tensors, stored),
+        stored.dropped(items));
+    if (options.keepSourcePrecision()) {
+      // what configuration files cannot say is an error now, not when they are written
+      layout.configs(source.config().deepCopy(), plan);
+    }
+
+    return plan;
   }
 
   private IllegalArgumentException nothingToQuantize(UnitFinder found, Targets targets) {
@@ -99,7 +106,7 @@ public final class Planner {
   }
 
   /** Units and copied tensors in the source's order, units numbered in it. */
-  private List<ItemDraft> items(UnitFinder found, ModelTensors tensors) {
+  private List<ItemDraft> items(UnitFinder found, ModelTensors tensors, StoredWeights stored) {
     Map<LocatedTensor, List<Member>> units = new IdentityHashMap<>();
     found.units().forEach(members -> units.put(members.get(0).weight(), members));
     List<LocatedTensor> anchors = new ArrayList<>(units.keySet());
@@ -111,7 +118,7 @@ public final class Planner {
     for (LocatedTensor anchor : anchors) {
       List<Member> members = units.get(anchor);
       if (members == null && tensors.source().stored(anchor) != null) {
-        items.add(ItemDraft.dequantized(tensors.source().stored(anchor)));
+        items.add(stored.item(tensors.source().stored(anchor)));
       } else if (members == null) {
         items.add(ItemDraft.copied(anchor));
       } else {
@@ -151,7 +158,7 @@ public final class Planner {
   }
 
   /** Modules with a matrix that is not quantized, in the source's order; output heads are there even if tied. */
-  private List<KeptModule> kept(UnitFinder found, ModelTensors tensors) {
+  private List<KeptModule> kept(UnitFinder found, ModelTensors tensors, StoredWeights stored) {
     List<Reasoned> kept = new ArrayList<>();
     found.kept().forEach(weight -> kept.add(new Reasoned(weight, found.reason(weight))));
     for (RoledTensor other : tensors.others()) {
@@ -163,7 +170,11 @@ public final class Planner {
     kept.sort(Comparator.comparing(Reasoned::tensor, SOURCE_ORDER));
     Set<KeptModule> modules = new LinkedHashSet<>();
     tensors.heads().forEach(head -> modules.add(new KeptModule(head, Role.LM_HEAD.description())));
-    kept.forEach(each -> modules.add(new KeptModule(SourceTensors.module(each.tensor().name()), each.reason())));
+    for (Reasoned each : kept) {
+      String module = SourceTensors.module(each.tensor().name());
+      modules.add(new KeptModule(module, each.reason(), stored.format(module)));
+    }
+
     return List.copyOf(modules);
   }
 

@@ -1,6 +1,8 @@
 package org.sparkfp4.plan;
 
+import com.fasterxml.jackson.annotation.JsonIgnore;
 import java.util.List;
+import java.util.Objects;
 
 /**
  * What a run of {@code quantize} does, made from headers and configuration alone.
@@ -31,5 +33,11 @@ public record QuantizationPlan(
     shards = List.copyOf(shards);
     kept = List.copyOf(kept);
     dropped = List.copyOf(dropped);
+  }
+
+  /** The formats of the source in which modules stay, in the order of the modules. */
+  @JsonIgnore
+  public List<KeptFormat> keptFormats() {
+    return kept.stream().map(KeptModule::format).filter(Objects::nonNull).distinct().toList();
   }
 }

@@ -10,6 +10,7 @@ import org.sparkfp4.safetensors.TensorInfo;
 @JsonTypeInfo(use = JsonTypeInfo.Id.NAME, property = "kind")
 @JsonSubTypes({
   @JsonSubTypes.Type(value = ShardItem.Copied.class, name = "copied"),
+  @JsonSubTypes.Type(value = ShardItem.Carried.class, name = "carried"),
   @JsonSubTypes.Type(value = ShardItem.Dequantized.class, name = "dequantized"),
   @JsonSubTypes.Type(value = ShardItem.Quantized.class, name = "quantized")
 })
@@ -30,6 +31,22 @@ public sealed interface ShardItem {
     @Override
     public List<LocatedTensor> sources() {
       return List.of(source);
+    }
+  }
+
+  /**
+   * A weight that both store quantized, in the same bytes.
+   *
+   * @param weight its codes; the shape is the logical {@code [rows, K]}
+   * @param scheme as {@link org.sparkfp4.formats.SourceScheme#parse} takes it
+   * @param sources codes, scales and what belongs to them, in the order of their bytes
+   * @param outputs name, dtype, shape and place of each
+   */
+  record Carried(LocatedTensor weight, String scheme, List<LocatedTensor> sources, List<TensorInfo> outputs)
+      implements ShardItem {
+    public Carried {
+      sources = List.copyOf(sources);
+      outputs = List.copyOf(outputs);
     }
   }
 

@@ -12,6 +12,7 @@ import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.write.DataWriter;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
+import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.formats.NonFiniteException;
 import org.sparkfp4.plan.OutputShard;
 import org.sparkfp4.plan.ShardItem;
@@ -70,6 +71,10 @@ final class ShardWriter implements DataWriter<InternalRow> {
       for (ShardItem item : shard.items()) {
         if (item instanceof ShardItem.Copied copied) {
           copier.copy(copied.source(), out);
+        } else if (item instanceof ShardItem.Carried carried) {
+          for (LocatedTensor tensor : carried.sources()) {
+            copier.copy(tensor, out);
+          }
         } else if (item instanceof ShardItem.Dequantized dequantized) {
           dequantizer.write(dequantized, out);
         } else if (item instanceof ShardItem.Quantized quantized) {

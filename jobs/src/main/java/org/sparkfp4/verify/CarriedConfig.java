@@ -26,6 +26,21 @@ final class CarriedConfig {
     }
   }
 
+  /** Whether a config.json says of storage what the source's says, and only adds to it. */
+  void checkStorage(JsonNode source, JsonNode quantized) {
+    checkSame("expert_dtype", source.path("expert_dtype"), quantized.path("expert_dtype"));
+    JsonNode found = quantized.path("quantization_config");
+    source.path("quantization_config").properties().forEach(
+        field -> checkSame("quantization_config." + field.getKey(), field.getValue(), found.path(field.getKey())));
+  }
+
+  private void checkSame(String key, JsonNode source, JsonNode quantized) {
+    if (!quantized.equals(source)) {
+      differences.add(Checkpoint.CONFIG + " has " + key + " " + (quantized.isMissingNode() ? "missing" : quantized)
+          + ", in the source it is " + source + ", and its weights are stored so");
+    }
+  }
+
   /** A text_config may have a quantization of its own. */
   private static JsonNode ofModel(JsonNode value) {
     return value instanceof ObjectNode object ? object.deepCopy().without(OF_QUANTIZATION) : value;

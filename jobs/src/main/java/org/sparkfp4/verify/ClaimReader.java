@@ -2,20 +2,30 @@ package org.sparkfp4.verify;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.regex.PatternSyntaxException;
+import org.sparkfp4.formats.CodeType;
 
-/** Reads what configuration files say of quantization; what they say wrongly is a difference. */
+/** Reads what ModelOpt's configuration files say of quantization; what they say wrongly is a difference. */
 final class ClaimReader {
-  private static final String CONFIG = "config.json";
+  static final String CONFIG = "config.json";
+
   private static final String HF_QUANT_CONFIG = "hf_quant_config.json";
+  private static final String MIXED = "MIXED_PRECISION";
   private static final Map<String, Boolean> WEIGHT_ONLY = Map.of("NVFP4", false, "W4A16_NVFP4", true);
+  private static final StoredForm FP8 = new StoredForm(CodeType.E4M3, 0, 0, true);
 
   private final Differences differences;
 
   ClaimReader(Differences differences) {
     this.differences = differences;
+  }
+
+  /** Whether a config.json is the source's own of FP8 weights, with NVFP4 experts. */
+  static boolean isHybrid(JsonNode config) {
+    JsonNode quantization = config.path("quantization_config");
+    return quantization.path("quant_method").asText().equals("fp8") && quantization.has("moe_quant_algo");
   }
 
   /**
@@ -28,100 +38,102 @@ final class ClaimReader {
     JsonNode flat = config.path("quantization_config");
     List<QuantizationClaim> claims = new ArrayList<>();
     if (scheme == Scheme.COMPRESSED_TENSORS) {
-      addCompressedTensors(flat, claims);
-    } else {
-      if (flat.isObject() || hfQuantConfig.isMissingNode()) {
-        addFlat(CONFIG, flat, claims);
-      }
+      new GroupClaimReader(differences).add(flat, claims);
+      return claims;
+    }
 
-      if (hfQuantConfig.has("quant_method")) {
-        addFlat(HF_QUANT_CONFIG, hfQuantConfig, claims);
-      } else if (!hfQuantConfig.isMissingNode()) {
-        addNested(hfQuantConfig.path("quantization"), claims);
-      }
+    boolean hybrid = isHybrid(config);
+    if (hybrid) {
+      keys(CONFIG).expect(flat, "moe_quant_algo", "NVFP4");
+      addModelOpt(CONFIG, flat, "ignore", true, claims);
+    } else if (flat.isObject() || hfQuantConfig.isMissingNode()) {
+      addFlat(CONFIG, flat, claims);
+    }
+
+    if (hfQuantConfig.has("quant_method")) {
+      addFlat(HF_QUANT_CONFIG, hfQuantConfig, claims);
+    } else if (!hfQuantConfig.isMissingNode()) {
+      addNested(hfQuantConfig.path("quantization"), hybrid, claims);
     }
 
     return claims;
   }
 
   private void addFlat(String file, JsonNode quantization, List<QuantizationClaim> claims) {
-    expect(file, quantization, "quant_method", "modelopt");
-    addModelOpt(file, quantization, "ignore", claims);
+    keys(file).expect(quantization, "quant_method", "modelopt");
+    addModelOpt(file, quantization, "ignore", false, claims);
   }
 
-  private void addNested(JsonNode quantization, List<QuantizationClaim> claims) {
-    expect(HF_QUANT_CONFIG, quantization, "group_size", "16");
-    expectPresent(HF_QUANT_CONFIG, quantization, "kv_cache_quant_algo");
+  private void addNested(JsonNode quantization, boolean hybrid, List<QuantizationClaim> claims) {
+    keys(HF_QUANT_CONFIG).expect(quantization, "group_size", "16");
+    keys(HF_QUANT_CONFIG).expectPresent(quantization, "kv_cache_quant_algo");
     if (quantization.path("quant_algo").asText().equals("W4A16_NVFP4")) {
       differences.add(HF_QUANT_CONFIG + " has quant_algo \"W4A16_NVFP4\" in the nested form, which vLLM refuses");
     }
 
-    addModelOpt(HF_QUANT_CONFIG, quantization, "exclude_modules", claims);
+    addModelOpt(HF_QUANT_CONFIG, quantization, "exclude_modules", hybrid, claims);
   }
 
-  private void addModelOpt(String file, JsonNode quantization, String excluded, List<QuantizationClaim> claims) {
+  private void addModelOpt(
+      String file, JsonNode quantization, String excluded, boolean hybrid, List<QuantizationClaim> claims) {
     String algorithm = quantization.path("quant_algo").asText();
-    Boolean weightOnly = WEIGHT_ONLY.get(algorithm);
-    if (weightOnly == null) {
+    if (!algorithm.equals(MIXED) && !WEIGHT_ONLY.containsKey(algorithm)) {
       differences.add(file + " has quant_algo \"" + algorithm + "\"; the tensors are of NVFP4 or W4A16_NVFP4");
       return;
     }
 
-    expectPresent(file, quantization, excluded);
+    keys(file).expectPresent(quantization, excluded);
     List<ModulePattern> patterns = new ArrayList<>();
     quantization.path(excluded).forEach(entry -> patterns.add(ModulePattern.glob(entry.asText())));
     for (JsonNode group : quantization.path("config_groups")) {
-      expect(file, group.path("weights"), "num_bits", "4");
-      expect(file, group.path("weights"), "group_size", "16");
+      keys(file).expect(group.path("weights"), "num_bits", "4");
+      keys(file).expect(group.path("weights"), "group_size", "16");
     }
 
-    claims.add(new QuantizationClaim(file, weightOnly, patterns));
+    if (algorithm.equals(MIXED)) {
+      addMixed(file, quantization.path("quantized_layers"), patterns, hybrid, claims);
+    } else {
+      claims.add(
+          new QuantizationClaim(file, WEIGHT_ONLY.get(algorithm), patterns, List.of(), List.of(), false));
+    }
   }
 
-  private void addCompressedTensors(JsonNode quantization, List<QuantizationClaim> claims) {
-    expect(CONFIG, quantization, "quant_method", "compressed-tensors");
-    JsonNode groups = quantization.path("config_groups");
-    if (groups.size() != 1) {
-      differences.add(CONFIG + " has " + groups.size() + " config_groups; the tensors are of one");
+  private void addMixed(
+      String file,
+      JsonNode layers,
+      List<ModulePattern> excluded,
+      boolean hybrid,
+      List<QuantizationClaim> claims) {
+    Map<String, List<ModulePattern>> byAlgorithm = new LinkedHashMap<>();
+    layers.properties().forEach(layer -> byAlgorithm
+        .computeIfAbsent(layer.getValue().path("quant_algo").asText(), algorithm -> new ArrayList<>())
+        .add(ModulePattern.below(layer.getKey())));
+    List<StoredClaim> stored = new ArrayList<>();
+    List<ModulePattern> listed = new ArrayList<>();
+    byAlgorithm.forEach((algorithm, modules) -> {
+      if (WEIGHT_ONLY.containsKey(algorithm)) {
+        listed.addAll(modules);
+      } else if (algorithm.equals("FP8")) {
+        stored.add(new StoredClaim(FP8, modules));
+      } else {
+        differences.add(file + " has layers of quant_algo \"" + algorithm + "\", such as " + modules.get(0).text()
+            + "; runtimes read NVFP4, W4A16_NVFP4 and FP8 there");
+      }
+    });
+    if (listed.isEmpty()) {
+      differences.add(file + " has quant_algo \"" + MIXED + "\", but no NVFP4 layer in quantized_layers");
       return;
     }
 
-    JsonNode group = groups.elements().next();
-    expect(CONFIG, group.path("format").isTextual() ? group : quantization, "format", "nvfp4-pack-quantized");
-    for (Map.Entry<String, String> entry : Map.of(
-        "num_bits", "4", "type", "float", "symmetric", "true", "strategy", "tensor_group", "group_size", "16")
-        .entrySet()) {
-      expect(CONFIG, group.path("weights"), entry.getKey(), entry.getValue());
+    boolean weightOnly = byAlgorithm.containsKey("W4A16_NVFP4");
+    if (weightOnly && byAlgorithm.containsKey("NVFP4")) {
+      differences.add(file + " has layers of NVFP4 and of W4A16_NVFP4; only one of them can be verified");
     }
 
-    if (group.path("targets").size() != 1 || !group.path("targets").path(0).asText().equals("Linear")) {
-      differences.add(CONFIG + " has the targets " + group.path("targets") + "; only [\"Linear\"] can be verified");
-    }
-
-    expectPresent(CONFIG, quantization, "ignore");
-    List<ModulePattern> patterns = new ArrayList<>();
-    for (JsonNode entry : quantization.path("ignore")) {
-      try {
-        patterns.add(ModulePattern.nameOrRegex(entry.asText()));
-      } catch (PatternSyntaxException e) {
-        differences.add(CONFIG + " ignores \"" + entry.asText() + "\", which is no regular expression: "
-            + e.getDescription());
-      }
-    }
-
-    claims.add(new QuantizationClaim(CONFIG, !group.path("input_activations").isObject(), patterns));
+    claims.add(new QuantizationClaim(file, weightOnly, excluded, listed, stored, hybrid));
   }
 
-  private void expect(String file, JsonNode object, String key, String value) {
-    if (!object.path(key).asText().equals(value)) {
-      differences.add(file + " has " + key + " " + (object.has(key) ? object.get(key) : "missing") + ", must be "
-          + value);
-    }
-  }
-
-  private void expectPresent(String file, JsonNode object, String key) {
-    if (!object.has(key)) {
-      differences.add(file + " has no " + key + ", without which loaders refuse the checkpoint");
-    }
+  private RequiredKeys keys(String file) {
+    return new RequiredKeys(file, differences);
   }
 }

@@ -4,7 +4,7 @@ import java.util.regex.Pattern;
 import java.util.regex.PatternSyntaxException;
 
 /**
- * An entry of a list of modules that stay in high precision.
+ * An entry of a list of modules, most often of those that stay in high precision.
  *
  * @param text the entry as the file has it
  * @param full what must match a module's whole name
@@ -19,6 +19,11 @@ record ModulePattern(String text, Pattern full, boolean loose) {
     }
 
     return new ModulePattern(text, Pattern.compile(regex.toString()), true);
+  }
+
+  /** ModelOpt's {@code quantized_layers}: a name, which stands for all below it too. */
+  static ModulePattern below(String text) {
+    return new ModulePattern(text, Pattern.compile(Pattern.quote(text) + "(\\..*)?"), false);
   }
 
   /** compressed-tensors': a name, or behind {@code re:} an expression that is matched from the name's start. */

@@ -28,6 +28,7 @@ final class TensorMatch {
   private final Differences differences;
   private final Map<String, QuantizedLayer> layers = new TreeMap<>();
   private final List<CopiedTensor> copies = new ArrayList<>();
+  private final StoredMatch stored;
   private final List<DequantizedTensor> dequantized = new ArrayList<>();
   private final Map<String, LocatedTensor> weights = new HashMap<>();
 
@@ -40,13 +41,25 @@ final class TensorMatch {
   /** Tensors of the output that are parts of quantized layers. */
   private final Set<String> parts = new HashSet<>();
 
-  TensorMatch(SourceTensors source, Checkpoint quantized, Scheme scheme, SampleSize sample, Differences differences) {
+  /** @param sourceNames whether the output's loaders take the source's names of what is not quantized */
+  TensorMatch(
+      SourceTensors source,
+      Checkpoint quantized,
+      Scheme scheme,
+      boolean sourceNames,
+      SampleSize sample,
+      Differences differences) {
     this.source = source;
     this.quantized = quantized;
     this.scheme = scheme;
     this.differences = differences;
+    this.stored = new StoredMatch(source, quantized, scheme, sourceNames, differences);
+    unquantized.addAll(stored.names());
     for (LocatedTensor tensor : source.tensors()) {
-      unquantized.add(outputName(source.origin(tensor)));
+      if (!stored.includes(tensor)) {
+        unquantized.add(outputName(source.origin(tensor)));
+      }
+
       if (SourceTensors.isWeight(tensor.name())) {
         weights.put(SourceTensors.module(tensor.name()), tensor);
       }
@@ -84,7 +97,12 @@ final class TensorMatch {
     return dequantized;
   }
 
-  /** All tensors of the output that are not quantized. */
+  /** The weights that are stored in the source's precision. */
+  StoredMatch stored() {
+    return stored;
+  }
+
+  /** All tensors of the output that are in high precision. */
   List<LocatedTensor> kept() {
     List<LocatedTensor> kept = new ArrayList<>();
     copies.forEach(tensor -> kept.add(tensor.copy()));
@@ -224,7 +242,7 @@ final class TensorMatch {
     Map<String, LocatedTensor> rest = new LinkedHashMap<>();
     for (LocatedTensor tensor : source.tensors()) {
       LocatedTensor origin = source.origin(tensor);
-      if (used.contains(tensor.name())) {
+      if (used.contains(tensor.name()) || stored.includes(tensor)) {
         continue;
       }
 

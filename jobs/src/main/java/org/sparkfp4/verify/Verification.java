@@ -12,6 +12,7 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.function.Function;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.spark.api.java.JavaSparkContext;
@@ -105,17 +106,20 @@ public final class Verification {
 
     Manifest manifest = quantizedFolder.manifest(differences);
     checkFiles(quantized, quantizedFolder, manifest);
-    TensorMatch match = new TensorMatch(sourceTensors(scheme), quantized, scheme, sampleOf(manifest), differences);
+    TensorMatch match = new TensorMatch(
+        sourceTensors(scheme), quantized, scheme, ClaimReader.isHybrid(quantized.config()), sampleOf(manifest),
+        differences);
     List<QuantizationClaim> claims =
         new ClaimReader(differences).read(scheme, quantized.config(), quantizedFolder.json("hf_quant_config.json"));
-    new ConfigCheck(claims, differences).check(match.layers().values(), match.kept());
+    new ConfigCheck(claims, differences).check(
+        match.layers().values(), match.kept(), match.stored().forms());
 
     List<ShardFindings> findings = verifyShards(tasks(quantized, manifest, match), quantizedFolder, conf);
     findings.forEach(each -> differences.addAll(each.differences()));
     List<LayerCheck> checks = findings.stream().flatMap(each -> each.layers().stream()).toList();
     new GlobalScaleCheck(match.layers(), manifest != null, differences).check(checks);
     checks.forEach(check -> checkError(check, scheme.recipe()));
-    return result(findings, match.kept().size());
+    return result(findings, match.kept().size() + match.stored().copies().size());
   }
 
   private SampleSize sampleOf(Manifest manifest) {
@@ -184,7 +188,11 @@ public final class Verification {
     checkSources(manifest);
 
     if (!quantized.config().isMissingNode()) {
-      new CarriedConfig(differences).check(source.config(), quantized.config());
+      CarriedConfig carried = new CarriedConfig(differences);
+      carried.check(source.config(), quantized.config());
+      if (ClaimReader.isHybrid(quantized.config())) {
+        carried.checkStorage(source.config(), quantized.config());
+      }
     }
   }
 
@@ -225,7 +233,7 @@ public final class Verification {
   }
 
   private static List<ShardTask> tasks(Checkpoint quantized, Manifest manifest, TensorMatch match) {
-    Map<String, List<CopiedTensor>> copies = match.copies().stream()
+    Map<String, List<CopiedTensor>> copies = Stream.concat(match.copies().stream(), match.stored().copies().stream())
         .collect(Collectors.groupingBy(tensor -> tensor.copy().file(), LinkedHashMap::new, Collectors.toList()));
     Map<String, List<QuantizedLayer>> layers = match.layers().values().stream()
         .collect(Collectors.groupingBy(layer -> layer.packed().file(), LinkedHashMap::new, Collectors.toList()));

@@ -1,5 +1,6 @@
 package org.sparkfp4.jobs;
 
+import static java.util.Map.entry;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
@@ -23,17 +24,18 @@ class QuantizeOptionsTest {
       Set.of("--input", "--output", "--dry-run", "--overwrite", "--verbose", "--help", "--version");
 
   /** Values that each option is tried with; the source allows all of them. */
-  private static final Map<String, List<String>> TRIED = Map.of(
-      "--layout", List.of("compressed-tensors"),
-      "--scale-search", List.of(),
-      "--targets", List.of("linears"),
-      "--include", List.of("model.layers.0.mlp.experts.*"),
-      "--exclude", List.of("model.layers.0.mlp.experts.*"),
-      "--family", List.of("family.json"),
-      "--max-shard-size", List.of("1MB"),
-      "--strict", List.of(""),
-      "--allow-partial-fusion", List.of(""),
-      "--weight-only", List.of(""));
+  private static final Map<String, List<String>> TRIED = Map.ofEntries(
+      entry("--layout", List.of("compressed-tensors")),
+      entry("--scale-search", List.of()),
+      entry("--targets", List.of("linears")),
+      entry("--include", List.of("model.layers.0.mlp.experts.*")),
+      entry("--exclude", List.of("model.layers.0.mlp.experts.*")),
+      entry("--family", List.of("family.json")),
+      entry("--max-shard-size", List.of("1MB")),
+      entry("--strict", List.of("")),
+      entry("--allow-partial-fusion", List.of("")),
+      entry("--weight-only", List.of("")),
+      entry("--keep-source-precision", List.of("")));
 
   @TempDir
   private Path folder;

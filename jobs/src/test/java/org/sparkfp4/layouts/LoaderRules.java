@@ -1,6 +1,7 @@
 package org.sparkfp4.layouts;
 
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.regex.Pattern;
@@ -62,6 +63,48 @@ interface LoaderRules {
             ? Pattern.compile(entry.substring(3)).matcher(part).lookingAt()
             : entry.equals(part)))
         .collect(Collectors.toCollection(TreeSet::new)));
+  }
+
+  /**
+   * vLLM, compressed-tensors: the group that has a module, by its name, then by its class, Linear, then by the parts of
+   * what is fused; its number.
+   */
+  static int compressedTensorsGroup(String module, List<List<String>> targets) {
+    String asked = module.endsWith(".experts") ? module + ".0.gate_proj" : module;
+    for (String name : List.of(asked, "Linear")) {
+      for (int group = 0; group < targets.size(); group++) {
+        if (targets.get(group).stream().anyMatch(target -> matches(target, name))) {
+          return group;
+        }
+      }
+    }
+
+    throw new IllegalStateException("no group has " + module);
+  }
+
+  private static boolean matches(String target, String name) {
+    return target.startsWith("re:")
+        ? Pattern.compile(target.substring(3)).matcher(name).lookingAt()
+        : target.equals(name);
+  }
+
+  /** vLLM, ModelOpt's MIXED_PRECISION: by the name, or by the parts of what is fused; null for what has none. */
+  static String modelOptAlgorithm(String module, Map<String, String> layers) {
+    if (layers.containsKey(module)) {
+      return layers.get(module);
+    }
+
+    int dot = module.lastIndexOf('.') + 1;
+    Set<String> found = new TreeSet<>();
+    RuntimeModules.FUSED.getOrDefault(module.substring(dot), List.of()).stream()
+        .map(part -> layers.get(module.substring(0, dot) + part))
+        .filter(algorithm -> algorithm != null)
+        .forEach(found::add);
+    if (found.size() > 1) {
+      throw new IllegalStateException("some but not all parts of " + module + " are " + found);
+    }
+
+    return found.isEmpty() ? null : found.iterator().next();
   }
 
   private static boolean sameForAll(String module, Set<Boolean> answers) {

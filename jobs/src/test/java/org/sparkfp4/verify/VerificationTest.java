@@ -238,7 +238,7 @@ class VerificationTest {
     Files.write(folder.resolve("hf_quant_config.json"), JSON.writeValueAsBytes(nested));
 
     assertThat(verify(0).differences()).containsExactly("config.json and hf_quant_config.json differ in the "
-        + "quantization of activations or in the modules that they exclude");
+        + "quantization of activations or in the modules that they exclude or name");
   }
 
   @Test

@@ -200,6 +200,52 @@ class QuantizedKernelTest {
     }
   }
 
+  /** Rows of more scales than are read at once, and NaN behind the first of them. */
+  @Test
+  void bfloat16OfManyScales() {
+    Random random = new Random(16);
+    for (String text : new String[] {"INT4/BF16/1x32", "E2M1/E8M0/1x32", "E4M3/F32/1x16", "INT4/F16/1x64"}) {
+      WeightScheme scheme = WeightScheme.parse(text);
+      int cols = (int) (1500 * scheme.blockCols() + 7);
+      QuantizedUnit.Segment segment = gaussian(scheme, 2, cols, random);
+      new QuantizedUnit(scheme, cols, segment).checkBf16();
+      if (scheme.codes() == CodeType.E4M3) {
+        segment.codes()[cols + 1300 * 16 + 5] = (byte) 0xFF;
+        new QuantizedUnit(scheme, cols, segment).checkBf16();
+      }
+    }
+  }
+
+  /** No vector of codes with a subnormal, then one of them at each place: the two have ways of their own. */
+  @Test
+  void subnormalsAmongOthers() {
+    Random random = new Random(17);
+    WeightScheme scheme = WeightScheme.parse("E4M3/F32/1x*");
+    int rows = 260;
+    int cols = 256;
+    byte[] codes = new byte[rows * cols];
+    float[] scales = new float[rows];
+    for (int row = 0; row < rows; row++) {
+      for (int col = 0; col < cols; col++) {
+        int magnitude = random.nextInt(40) == 0 ? 0 : 8 + random.nextInt(0x7F - 8);
+        codes[row * cols + col] = (byte) (random.nextInt(2) << 7 | magnitude);
+      }
+
+      if (row >= 4) {
+        codes[row * cols + row - 4] = (byte) (1 + random.nextInt(7));
+      }
+
+      scales[row] = switch (row) {
+        case 0, 4 -> 0x1.fffffep6f;
+        case 1, 5 -> 0x1p7f;
+        case 2, 6 -> -0.5f;
+        default -> 0.01f * random.nextFloat();
+      };
+    }
+
+    new QuantizedUnit(scheme, cols, new QuantizedUnit.Segment(codes, scales(ScaleType.F32, scales), rows)).check();
+  }
+
   /** Codes that would overflow under a scale, but are not there. */
   @Test
   void bfloat16OfTheCodesThatAreThere() {

@@ -3,7 +3,9 @@ package org.sparkfp4.layouts;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -12,6 +14,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.checkpoint.SyntheticModel;
 import org.sparkfp4.jobs.synthetic.SyntheticHeaders;
@@ -25,7 +28,7 @@ import org.sparkfp4.plan.SyntheticPlans;
 import org.sparkfp4.plan.Unit;
 import org.sparkfp4.safetensors.DType;
 
-class ExclusionsTest {
+class ModulePathsTest {
   static Stream<Arguments> cases() {
     List<Arguments> cases = new ArrayList<>();
     for (String layout : List.of("modelopt", "compressed-tensors")) {
@@ -87,6 +90,76 @@ class ExclusionsTest {
     }
   }
 
+  /** Each module that a runtime builds is found in the precision that the plan gives it, fused ones too. */
+  @ParameterizedTest
+  @ValueSource(strings = {"experts", "mlp", "linears"})
+  void loadersFindWhatStaysInTheSourcesPrecision(String targets) {
+    SyntheticModel blocks = fp8(SyntheticModel.of("deepseek_v3"), false);
+    QuantizationPlan grouped = SyntheticPlans.of(
+        blocks, new PlanOptions("compressed-tensors", "rtn", targets, false, 0).keepingSourcePrecision());
+    JsonNode config = Layouts.named("compressed-tensors").configs(blocks.config(), grouped).get(0).content()
+        .path("quantization_config");
+    List<List<String>> groups = new ArrayList<>();
+    config.path("config_groups").forEach(group -> groups.add(texts(group.path("targets"))));
+    List<String> stored = stored(grouped);
+    assertThat(groups).hasSize(2);
+    assertThat(stored).isNotEmpty();
+    assertThat(RuntimeModules.of(stored)).allMatch(module ->
+        LoaderRules.compressedTensorsGroup(module, groups) == 1
+            && !LoaderRules.compressedTensors(module, texts(config.path("ignore"))));
+    assertThat(RuntimeModules.of(quantized(grouped))).allMatch(module ->
+        LoaderRules.compressedTensorsGroup(module, groups) == 0
+            && !LoaderRules.compressedTensors(module, texts(config.path("ignore"))));
+
+    SyntheticModel tensors = fp8(SyntheticModel.of("qwen3_moe"), true);
+    QuantizationPlan mixed = SyntheticPlans.of(
+        tensors, new PlanOptions("modelopt", "rtn", targets, false, 0).keepingSourcePrecision());
+    if (!stored(mixed).isEmpty()) {
+      Map<String, String> layers = new HashMap<>();
+      Layouts.named("modelopt").configs(tensors.config(), mixed).get(0).content()
+          .at("/quantization_config/quantized_layers").properties()
+          .forEach(layer -> layers.put(layer.getKey(), layer.getValue().path("quant_algo").asText()));
+      assertThat(RuntimeModules.of(stored(mixed)))
+          .allMatch(module -> "FP8".equals(LoaderRules.modelOptAlgorithm(module, layers)));
+      assertThat(RuntimeModules.of(quantized(mixed)))
+          .allMatch(module -> "NVFP4".equals(LoaderRules.modelOptAlgorithm(module, layers)));
+    }
+  }
+
+  /** Linear layers in FP8, with a scale a block, or one a tensor and one of the activations. */
+  private static SyntheticModel fp8(SyntheticModel model, boolean perTensor) {
+    for (LocatedTensor tensor : List.copyOf(model.tensors())) {
+      String name = tensor.name();
+      if (!name.endsWith("_proj.weight") && !name.endsWith("_mqa.weight")) {
+        continue;
+      }
+
+      model.replace(name, DType.F8_E4M3, tensor.shape().get(0), tensor.shape().get(1)).dtype(DType.F32);
+      if (perTensor) {
+        model.add(name + "_scale").add(name.replace("weight", "input_scale"));
+      } else {
+        model.add(name + "_scale_inv", (tensor.shape().get(0) + 127) / 128, (tensor.shape().get(1) + 127) / 128);
+      }
+    }
+
+    ObjectNode quantization = model.config().putObject("quantization_config").put("quant_method", "fp8");
+    if (!perTensor) {
+      quantization.putArray("weight_block_size").add(128).add(128);
+    }
+
+    return model;
+  }
+
+  private static List<String> stored(QuantizationPlan plan) {
+    return plan.kept().stream().filter(kept -> kept.format() != null).map(KeptModule::module).toList();
+  }
+
+  private static List<String> texts(JsonNode array) {
+    List<String> texts = new ArrayList<>();
+    array.forEach(entry -> texts.add(entry.textValue()));
+    return texts;
+  }
+
   @Test
   void joinsWhatLiesBelowAPath() {
     SyntheticModel model = SyntheticModel.of("deepseek_v3");
@@ -115,9 +188,9 @@ class ExclusionsTest {
         List.of("layers.1.mlp.up", "layers.1.attn.q", "layers.2.shared.up", "layers.2.other.up"),
         List.of("layers.10.mlp.up", "layers.2.shared_two.up"));
 
-    assertThat(Exclusions.of(plan)).extracting(Exclusion::glob)
+    assertThat(new ModulePaths(plan).unquantized()).extracting(ModulePath::glob)
         .containsExactly("layers.1.*", "layers.2.shared.*", "layers.2.other*");
-    assertThat(Exclusions.of(plan)).extracting(Exclusion::nameOrRegex)
+    assertThat(new ModulePaths(plan).unquantized()).extracting(ModulePath::nameOrRegex)
         .containsExactly("re:^layers\\.1\\..*", "re:^layers\\.2\\.shared\\..*", "re:^layers\\.2\\.other\\..*");
   }
 

@@ -1,16 +1,16 @@
 package org.sparkfp4.layouts;
 
 /**
- * Modules that stay in high precision: one, or all that lie below a path.
+ * Modules of one precision, for a list of a configuration file: one, or all that lie below a path.
  *
  * @param path module path
  * @param extent how far it reaches
  */
-record Exclusion(String path, Extent extent) {
+record ModulePath(String path, Extent extent) {
   enum Extent {
     /** The module of that name only. */
     MODULE,
-    /** All below the path. No quantized module's name begins as the path does. */
+    /** All below the path. The name of no module of another precision begins as the path does. */
     PREFIX,
     /** All below the path. Other names begin as the path does, {@code layers.61} and {@code layers.610}. */
     BELOW
