@@ -51,6 +51,7 @@ public final class Main {
     line.setCaseInsensitiveEnumValuesAllowed(true);
     line.setUsageHelpAutoWidth(true);
     line.registerConverter(ByteSize.class, Main::size);
+    line.setExecutionStrategy(new LogSettings());
     line.setExecutionExceptionHandler(new FailureHandler());
     return line;
   }

@@ -120,7 +120,9 @@ final class QuantizeCommand implements Callable<Integer> {
     OutputFolder out = new OutputFolder(storage.fs(), folder);
     ResumeHint hint = new ResumeHint(spec.commandLine().getErr(), ResumeHint.command(spec));
     try {
-      List<ShardRecord> records = new QuantizeJob(spark, source, family, plan, out, settings.tier()).run(overwrite);
+      String progress = verbosity.progress(settings.progress());
+      List<ShardRecord> records =
+          new QuantizeJob(spark, source, family, plan, out, settings.tier(), progress).run(overwrite);
       print(QuantizeResult.of(plan, records).text(folder) + System.lineSeparator());
       return CommandLine.ExitCode.OK;
     } finally {

@@ -45,6 +45,7 @@ final class QuantizeJob {
   private final OutputFolder output;
   private final Layout layout;
   private final String tier;
+  private final String progress;
 
   QuantizeJob(
       SparkSession spark,
@@ -52,7 +53,8 @@ final class QuantizeJob {
       ModelFamily family,
       QuantizationPlan plan,
       OutputFolder output,
-      String tier) {
+      String tier,
+      String progress) {
     this.spark = spark;
     this.conf = spark.sessionState().newHadoopConf();
     this.source = source;
@@ -61,6 +63,7 @@ final class QuantizeJob {
     this.output = output;
     this.layout = Layouts.named(plan.options().layout());
     this.tier = tier;
+    this.progress = progress;
   }
 
   /**
@@ -139,6 +142,7 @@ final class QuantizeJob {
           .format(SAFETENSORS)
           .option("plan", output.staging().plan().toString())
           .option("shards", shards.toString())
+          .option("progress", progress)
           .mode("append")
           .save();
     } catch (RuntimeException e) {

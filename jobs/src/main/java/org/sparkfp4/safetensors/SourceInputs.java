@@ -25,14 +25,16 @@ final class SourceInputs implements Closeable {
   private final List<SlabFile> files;
   private final ReadMode mode;
   private final Configuration configuration;
+  private final SourceMetrics metrics;
   private final BufferPool pool = new BufferPool();
   // the least recently used first
   private final Map<Integer, SourceInput> open = new LinkedHashMap<>(16, 0.75f, true);
 
-  SourceInputs(List<SlabFile> files, ReadMode mode, Configuration configuration) {
+  SourceInputs(List<SlabFile> files, ReadMode mode, Configuration configuration, SourceMetrics metrics) {
     this.files = files;
     this.mode = mode;
     this.configuration = configuration;
+    this.metrics = metrics;
   }
 
   ArrowBuf read(BufferAllocator allocator, ByteRange range) throws IOException {
@@ -44,6 +46,7 @@ final class SourceInputs implements Closeable {
     }
 
     ArrowBuf bytes = input.read(allocator, range.offset(), range.span());
+    metrics.addBytes(range.length());
     if (range.gather() == null) {
       return bytes;
     }

@@ -10,9 +10,11 @@ import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.write.DataWriter;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.sparkfp4.formats.NonFiniteException;
+import org.sparkfp4.metrics.ProcessCounter;
 import org.sparkfp4.plan.OutputShard;
 import org.sparkfp4.plan.ShardItem;
 import org.sparkfp4.safetensors.SafetensorsHeader;
@@ -32,6 +34,7 @@ final class ShardWriter implements DataWriter<InternalRow> {
   private final Path path;
   private final ShardOutput out;
   private final SourceFiles files;
+  private final SinkMetrics metrics = new SinkMetrics();
   private final List<LayerError> layers = new ArrayList<>();
   private String refusal;
 
@@ -60,7 +63,7 @@ final class ShardWriter implements DataWriter<InternalRow> {
 
   @Override
   public void writeAll(Iterator<InternalRow> rows) throws IOException {
-    SlabCursor slabs = new SlabCursor(shard, target.slabBytes(), rows);
+    SlabCursor slabs = new SlabCursor(shard, target.slabBytes(), rows, metrics);
     try {
       writeHeader();
       UnitWriter units = new UnitWriter(out);
@@ -72,7 +75,9 @@ final class ShardWriter implements DataWriter<InternalRow> {
         } else if (item instanceof ShardItem.Dequantized dequantized) {
           dequantizer.write(dequantized, out);
         } else if (item instanceof ShardItem.Quantized quantized) {
-          layers.addAll(units.write(quantized, slabs));
+          List<LayerError> members = units.write(quantized, slabs);
+          metrics.addUnit(members);
+          layers.addAll(members);
         }
       }
 
@@ -127,7 +132,14 @@ final class ShardWriter implements DataWriter<InternalRow> {
     ShardRecord record =
         new ShardRecord(shard.index(), shard.file(), out.length(), sha256, target.fingerprint(), layers);
     staging.write(record);
+    ProcessCounter.SINK_SHARDS.add(1);
+    ProcessCounter.SINK_BYTES.add(record.length());
     return new ShardMessage.Finished(record);
+  }
+
+  @Override
+  public CustomTaskMetric[] currentMetricsValues() {
+    return metrics.values(out.length());
   }
 
   @Override

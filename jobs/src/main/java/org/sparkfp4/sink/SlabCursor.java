@@ -15,15 +15,17 @@ final class SlabCursor {
   private final OutputShard shard;
   private final long slabBytes;
   private final Iterator<InternalRow> rows;
+  private final SinkMetrics metrics;
   private final EncodedSlabReader reader = new EncodedSlabReader();
   private Unit unit;
   private List<Slab> slabs;
   private Slab awaited;
 
-  SlabCursor(OutputShard shard, long slabBytes, Iterator<InternalRow> rows) {
+  SlabCursor(OutputShard shard, long slabBytes, Iterator<InternalRow> rows, SinkMetrics metrics) {
     this.shard = shard;
     this.slabBytes = slabBytes;
     this.rows = rows;
+    this.metrics = metrics;
   }
 
   /** Begins a unit and gives its slabs. */
@@ -49,6 +51,7 @@ final class SlabCursor {
       throw outOfOrder("unit " + slab.unit() + " slab " + slab.index());
     }
 
+    metrics.addSlab(slab);
     return slab;
   }
 
