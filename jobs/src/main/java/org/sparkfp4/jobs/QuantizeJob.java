@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.DataFrameReader;
 import org.apache.spark.sql.Row;
@@ -25,6 +26,11 @@ import org.sparkfp4.plan.OutputShard;
 import org.sparkfp4.plan.PlanFile;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.plan.ShardSelection;
+import org.sparkfp4.plan.SourceFile;
+import org.sparkfp4.safetensors.ChildPath;
+import org.sparkfp4.safetensors.RawFileSystem;
+import org.sparkfp4.safetensors.SourceChangedException;
+import org.sparkfp4.safetensors.UnchangedFile;
 import org.sparkfp4.sink.BadSourceException;
 import org.sparkfp4.sink.CheckpointPublisher;
 import org.sparkfp4.sink.FreeSpace;
@@ -130,10 +136,10 @@ final class QuantizeJob {
     }
 
     ShardSelection shards = new ShardSelection(missing);
-    findAmaxOfCutUnits(shards);
     String group = "sparkfp4-" + plan.fingerprint();
     spark.sparkContext().setJobGroup(group, "quantize " + plan.input(), false);
     try {
+      findAmaxOfCutUnits(shards);
       planned(shards)
           .option("amax", output.staging().amax().toString())
           .load()
@@ -148,7 +154,7 @@ final class QuantizeJob {
     } catch (RuntimeException e) {
       // a refusal ends the job while its other tasks run on
       spark.sparkContext().cancelJobGroup(group);
-      throw badSource(e);
+      throw failure(e);
     } finally {
       spark.sparkContext().clearJobGroup();
     }
@@ -187,13 +193,28 @@ final class QuantizeJob {
     AmaxFile.write(conf, output.staging().amax(), amax);
   }
 
-  private static RuntimeException badSource(RuntimeException e) {
+  /** What to tell of a job that failed: what is wrong with the source, if that is why. */
+  private RuntimeException failure(RuntimeException e) throws IOException {
     for (Throwable cause = e; cause != null; cause = cause.getCause()) {
-      if (cause instanceof BadSourceException bad) {
-        return new JobException(bad.getMessage());
+      if (cause instanceof BadSourceException || cause instanceof SourceChangedException) {
+        return new JobException(cause.getMessage(), e);
       }
     }
 
+    // an executor that dies of a source that changed under it says nothing
+    try {
+      requireUnchangedSource();
+    } catch (SourceChangedException changed) {
+      return new JobException(changed.getMessage(), e);
+    }
+
     return e;
+  }
+
+  private void requireUnchangedSource() throws IOException {
+    for (SourceFile file : plan.sources()) {
+      Path path = ChildPath.of(new Path(plan.input()), file.name());
+      UnchangedFile.require(RawFileSystem.of(path, conf), path, file.length(), file.modified());
+    }
   }
 }

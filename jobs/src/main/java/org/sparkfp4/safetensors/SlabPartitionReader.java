@@ -54,8 +54,13 @@ final class SlabPartitionReader implements PartitionReader<ColumnarBatch> {
   @Override
   public boolean next() throws IOException {
     closeCurrent();
+    inputs.requireIntact();
     current = ahead != null ? ahead : build();
     ahead = null;
+    if (current == null) {
+      inputs.requireUnchanged();
+    }
+
     if (current != null && mapsAhead) {
       ahead = build();
       announce(ahead);

@@ -82,6 +82,7 @@ final class ShardWriter implements DataWriter<InternalRow> {
       }
 
       slabs.requireEnd();
+      files.requireUnchanged();
     } catch (RuntimeException | IOException e) {
       refusal = refusal(e, slabs);
       if (refusal == null) {

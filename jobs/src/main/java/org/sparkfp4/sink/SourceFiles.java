@@ -4,6 +4,8 @@ import java.io.Closeable;
 import java.io.IOException;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.function.Function;
 import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
@@ -24,6 +26,7 @@ final class SourceFiles implements Closeable {
   private final Map<String, SourceFile> sources;
   private final Configuration conf;
   private final Map<String, FSDataInputStream> open = new LinkedHashMap<>();
+  private final Set<String> used = new TreeSet<>();
 
   SourceFiles(WriteTarget target, Configuration conf) {
     this.input = new Path(target.input());
@@ -47,13 +50,29 @@ final class SourceFiles implements Closeable {
       open.remove(oldest).close();
     }
 
+    FSDataInputStream stream = requireUnchanged(file).open(ChildPath.of(input, file));
+    open.put(file, stream);
+    used.add(file);
+    return stream;
+  }
+
+  /**
+   * Asserts, once all is read, that the files are still those that were planned.
+   *
+   * @throws org.sparkfp4.safetensors.SourceChangedException naming a file that is not
+   */
+  void requireUnchanged() throws IOException {
+    for (String file : used) {
+      requireUnchanged(file);
+    }
+  }
+
+  private FileSystem requireUnchanged(String file) throws IOException {
     Path path = ChildPath.of(input, file);
     FileSystem fs = RawFileSystem.of(path, conf);
     SourceFile planned = sources.get(file);
     UnchangedFile.require(fs, path, planned.length(), planned.modified());
-    FSDataInputStream stream = fs.open(path);
-    open.put(file, stream);
-    return stream;
+    return fs;
   }
 
   @Override
