@@ -34,6 +34,7 @@ final class ShardBatchWrite implements BatchWrite {
   private final Path output;
   private final String commit;
   private final ShardProgress progress;
+  private boolean refused;
 
   ShardBatchWrite(QuantizationPlan plan, ShardSelection shards, Path output, String commit, ProgressView view) {
     this.plan = plan;
@@ -78,12 +79,14 @@ final class ShardBatchWrite implements BatchWrite {
 
   @Override
   public void onDataWriterCommit(WriterCommitMessage message) {
-    if (message instanceof ShardMessage.Refused refused) {
-      // thrown here it ends the job at once, while an exception in the task would be tried again
-      throw new BadSourceException(refused.reason());
+    if (message instanceof ShardMessage.Finished finished) {
+      progress.finished(plan.shards().get(finished.record().shard()));
+    } else if (!refused) {
+      // Thrown here it ends the job at once, while an exception in the task would be tried again. Thrown once: Spark
+      // logs what comes from the tasks that are still under way.
+      refused = true;
+      throw new BadSourceException(((ShardMessage.Refused) message).reason());
     }
-
-    progress.finished(plan.shards().get(((ShardMessage.Finished) message).record().shard()));
   }
 
   @Override

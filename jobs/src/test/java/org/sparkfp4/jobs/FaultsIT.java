@@ -200,6 +200,7 @@ class FaultsIT {
         .conf("spark.speculation.multiplier", "1.1")
         .conf("spark.speculation.minTaskRuntime", "100ms")
         .conf("spark.eventLog.enabled", "true")
+        .conf("spark.eventLog.compress", "false")
         .conf("spark.eventLog.dir", events.toUri().toString());
     try (RunningSubmit running = slow(submit).start(arguments(output))) {
       running.awaitThat("a record and two executors",
