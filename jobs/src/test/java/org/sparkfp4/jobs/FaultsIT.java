@@ -196,6 +196,7 @@ class FaultsIT {
     SparkSubmit submit = SparkSubmit.localCluster(2)
         .conf("spark.speculation", "true")
         .conf("spark.speculation.interval", "50ms")
+        .conf("spark.speculation.efficiency.enabled", "false")
         .conf("spark.speculation.quantile", "0.1")
         .conf("spark.speculation.multiplier", "1.1")
         .conf("spark.speculation.minTaskRuntime", "100ms")
