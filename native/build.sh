@@ -22,10 +22,26 @@ quietly() {
   }
 }
 
+# Checks the kernels once more, as AddressSanitizer and UndefinedBehaviorSanitizer see them.
+check_sanitized() {
+  flags=-fsanitize=address,undefined
+  if ! echo 'int main() {}' | "${CXX:-c++}" -x c++ "$flags" - -o target/sanitized 2>/dev/null; then
+    echo "[WARNING] The native kernels are not sanitized: ${CXX:-c++} has no $flags" >&2
+    return
+  fi
+
+  if [ ! -f target/sanitize/build.ninja ]; then
+    quietly cmake -S . -B target/sanitize -G Ninja -DSPARKFP4_JNI=OFF -DSPARKFP4_SANITIZE=ON
+  fi
+  quietly cmake --build target/sanitize --target check
+}
+
 case $mode in
   AUTO | ON) ;;
   check)
-    [ ! -d target/native-resources ] || quietly cmake --build target/cmake --target check
+    [ -d target/native-resources ] || exit 0
+    quietly cmake --build target/cmake --target check
+    check_sanitized
     exit 0
     ;;
   OFF) leave_out ;;

@@ -5,7 +5,6 @@ import com.fasterxml.jackson.core.json.JsonReadFeature;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.databind.node.MissingNode;
 import java.io.FileNotFoundException;
 import java.io.IOException;
@@ -23,6 +22,7 @@ import org.sparkfp4.plan.SourceFile;
 import org.sparkfp4.safetensors.RawFileSystem;
 import org.sparkfp4.safetensors.SafetensorsHeader;
 import org.sparkfp4.safetensors.TensorInfo;
+import org.sparkfp4.safetensors.Utf8Json;
 
 /**
  * A folder with a model's weights, as its index and headers describe it. No tensor's bytes are read.
@@ -34,7 +34,7 @@ public final class Checkpoint {
   public static final String CONFIG = "config.json";
 
   // Python writes infinities and NaN without quotes, and some models' config.json have them
-  private static final ObjectMapper JSON = JsonMapper.builder()
+  private static final ObjectMapper JSON = Utf8Json.mapper()
       .enable(DeserializationFeature.FAIL_ON_READING_DUP_TREE_KEY, DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
       .enable(JsonReadFeature.ALLOW_NON_NUMERIC_NUMBERS)
       .build();
@@ -121,6 +121,17 @@ public final class Checkpoint {
 
   private static JsonNode readConfig(FileSystem fileSystem, Path folder) throws IOException {
     try (InputStream in = fileSystem.open(new Path(folder, CONFIG))) {
+      return parseConfig(folder, in);
+    }
+  }
+
+  /**
+   * Parses a config.json.
+   *
+   * @throws InvalidCheckpointException when it is no JSON object
+   */
+  public static JsonNode parseConfig(Object folder, InputStream in) throws IOException {
+    try {
       JsonNode config = JSON.readTree(in);
       if (!config.isObject()) {
         throw new InvalidCheckpointException(folder, CONFIG + " is no JSON object");

@@ -11,6 +11,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.sparkfp4.safetensors.Utf8Json;
 
 /**
  * {@code model.safetensors.index.json}: which shard holds which tensor.
@@ -20,7 +21,7 @@ import org.apache.hadoop.fs.Path;
 public record CheckpointIndex(Map<String, String> weightMap) {
   public static final String NAME = "model.safetensors.index.json";
 
-  private static final JsonFactory JSON = JsonFactory.builder()
+  private static final JsonFactory JSON = Utf8Json.factory()
       .disable(JsonFactory.Feature.CANONICALIZE_FIELD_NAMES)
       .disable(JsonFactory.Feature.INTERN_FIELD_NAMES)
       .build();

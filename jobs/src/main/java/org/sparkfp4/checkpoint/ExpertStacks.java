@@ -79,6 +79,11 @@ final class ExpertStacks {
         }
       }
 
+      if (tensor.shape().contains(0L)) {
+        throw new IllegalArgumentException("Invalid tensor " + tensor.name() + " (" + tensor.file() + "): its shape is "
+            + tensor.shape() + ", which has no elements");
+      }
+
       possible.retainAll(fitting);
       if (possible.isEmpty()) {
         throw new IllegalArgumentException("Invalid tensor " + tensor.name() + " (" + tensor.file() + "): its shape is "

@@ -1,11 +1,12 @@
 package org.sparkfp4.checkpoint;
 
+import com.fasterxml.jackson.annotation.JsonSetter;
+import com.fasterxml.jackson.annotation.Nulls;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonMappingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.PropertyNamingStrategies;
-import com.fasterxml.jackson.databind.json.JsonMapper;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
@@ -23,18 +24,20 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.sparkfp4.safetensors.RawFileSystem;
+import org.sparkfp4.safetensors.Utf8Json;
 
 /** Model families: those of the table families.json beside this class, or those of a user's file of the same form. */
 public final class ModelFamilies {
-  private static final ObjectMapper JSON = JsonMapper.builder()
+  private static final ObjectMapper JSON = Utf8Json.mapper()
       .propertyNamingStrategy(PropertyNamingStrategies.SNAKE_CASE)
       .enable(JsonParser.Feature.STRICT_DUPLICATE_DETECTION)
+      .defaultSetterInfo(JsonSetter.Value.forContentNulls(Nulls.FAIL))
       .build();
 
   private final List<ModelFamily> families;
 
   private ModelFamilies(List<ModelFamily> families) {
-    this.families = families;
+    this.families = List.copyOf(families);
   }
 
   /** The families that come with the product. */
@@ -62,6 +65,10 @@ public final class ModelFamilies {
   static ModelFamilies ofFile(String file, byte[] content) throws IOException {
     try {
       Table table = JSON.readValue(content, Table.class);
+      if (table == null) {
+        throw new IllegalArgumentException("it is null, must be an object with families");
+      }
+
       Map<String, Block> blocks = new HashMap<>(builtInTable().blocks());
       blocks.putAll(table.blocks());
       if (table.families().isEmpty()) {
@@ -79,6 +86,10 @@ public final class ModelFamilies {
     } catch (IllegalArgumentException e) {
       throw new IllegalArgumentException("Invalid family file " + file + ": " + e.getMessage(), e);
     }
+  }
+
+  List<ModelFamily> all() {
+    return families;
   }
 
   /** The path of a field in the file, such as {@code families[0].kept}. */

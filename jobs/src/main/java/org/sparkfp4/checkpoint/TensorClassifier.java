@@ -3,12 +3,13 @@ package org.sparkfp4.checkpoint;
 import static org.sparkfp4.checkpoint.ModelFamily.WEIGHT;
 
 import java.util.ArrayList;
-import java.util.BitSet;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import org.sparkfp4.safetensors.DType;
 
 /**
@@ -136,32 +137,26 @@ public final class TensorClassifier {
 
   /** Every layer has an MLP or all of its experts; in hybrid models, any tensor. */
   private void checkLayers(Iterable<Draft> drafts, List<LocatedTensor> tensors) {
-    BitSet fed = new BitSet(layers);
-    Map<Integer, BitSet> experts = new TreeMap<>();
+    // sets of what is there, however large the numbers are that names and config.json have
+    Set<Integer> fed = new HashSet<>();
+    Map<Integer, TreeSet<Integer>> experts = new TreeMap<>();
     Map<Integer, String> paths = new TreeMap<>();
     for (Draft draft : drafts) {
       if (draft.block.role() == Role.DENSE_MLP || draft.block.role() == Role.ROUTED_EXPERT) {
-        fed.set(draft.layer);
+        fed.add(draft.layer);
       }
 
       if (draft.block.role() == Role.ROUTED_EXPERT && !draft.block.isStacked()) {
         int dot = draft.path.lastIndexOf('.');
         int expert = Integer.parseInt(draft.path.substring(dot + 1));
-        experts.computeIfAbsent(draft.layer, layer -> new BitSet()).set(expert);
+        experts.computeIfAbsent(draft.layer, layer -> new TreeSet<>()).add(expert);
         paths.put(draft.layer, draft.path.substring(0, dot));
       }
     }
 
-    if (!family.everyLayerFed()) {
-      tensors.stream().mapToInt(tensor -> family.layer(tensor.name())).filter(layer -> layer >= 0).forEach(fed::set);
-    }
-
-    // leading layers without experts may be left out of a checkpoint, whole: its experts are complete nevertheless
-    BitSet stored = new BitSet(layers);
-    tensors.stream().mapToInt(tensor -> family.layer(tensor.name())).filter(layer -> layer >= 0).forEach(stored::set);
-    fed.or(absent(stored, config.number("first_k_dense_replace").orElse(0)));
-
-    int unfed = fed.nextClearBit(0);
+    TreeSet<Integer> stored = new TreeSet<>();
+    tensors.stream().mapToInt(tensor -> family.layer(tensor.name())).filter(layer -> layer >= 0).forEach(stored::add);
+    long unfed = firstUnfed(family.everyLayerFed() ? fed : stored, stored);
     if (unfed < layers) {
       throw new IllegalArgumentException("Invalid checkpoint: num_hidden_layers of config.json is " + layers
           + ", but layer " + unfed + " has " + (family.everyLayerFed() ? "neither an MLP nor experts" : "no tensor")
@@ -171,23 +166,37 @@ public final class TensorClassifier {
     experts.forEach((layer, present) -> checkExperts(paths.get(layer), present));
   }
 
-  private static BitSet absent(BitSet present, long below) {
-    BitSet absent = new BitSet();
-    absent.set(0, Math.toIntExact(below));
-    absent.andNot(present);
-    return absent;
+  /** Leading layers without experts may be left out of a checkpoint, whole: its experts are complete nevertheless. */
+  private long firstUnfed(Set<Integer> fed, TreeSet<Integer> stored) {
+    long leading = Math.max(0, Math.min(layers, config.number("first_k_dense_replace").orElse(0)));
+    for (int layer : stored) {
+      if (layer < leading && !fed.contains(layer)) {
+        return layer;
+      }
+    }
+
+    return firstMissing(fed, (int) leading);
   }
 
-  private void checkExperts(String path, BitSet present) {
+  private static int firstMissing(Set<Integer> present, int from) {
+    int missing = from;
+    while (present.contains(missing)) {
+      missing++;
+    }
+
+    return missing;
+  }
+
+  private void checkExperts(String path, TreeSet<Integer> present) {
     int count = config.requireCount(family.expertsKey());
-    int missing = present.nextClearBit(0);
+    int missing = firstMissing(present, 0);
     if (missing < count) {
       throw new IllegalArgumentException("Invalid checkpoint: " + path + "." + missing + " is missing, though "
           + family.expertsKey() + " of config.json is " + count);
     }
 
-    if (present.length() > count) {
-      throw new IllegalArgumentException("Invalid checkpoint: it has " + path + "." + (present.length() - 1)
+    if (present.last() >= count) {
+      throw new IllegalArgumentException("Invalid checkpoint: it has " + path + "." + present.last()
           + ", though " + family.expertsKey() + " of config.json is " + count);
     }
   }

@@ -5,9 +5,10 @@ import java.io.PrintWriter;
 import java.io.UncheckedIOException;
 import java.nio.file.FileSystemException;
 import org.apache.spark.SparkException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import picocli.CommandLine;
 import picocli.CommandLine.IExecutionExceptionHandler;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.ParseResult;
 
@@ -16,6 +17,8 @@ import picocli.CommandLine.ParseResult;
  * they cannot or with {@code --verbose}.
  */
 final class FailureHandler implements IExecutionExceptionHandler {
+  private static final Logger LOG = LoggerFactory.getLogger(Main.class);
+
   @Override
   public int handleExecutionException(Exception failure, CommandLine line, ParseResult parsed) throws Exception {
     if (failure instanceof ParameterException usage) {
@@ -23,22 +26,32 @@ final class FailureHandler implements IExecutionExceptionHandler {
       return line.getParameterExceptionHandler().handleParseException(usage, parsed.originalArgs().toArray(new String[0]));
     }
 
-    PrintWriter err = line.getErr();
     if (isShuttingDown()) {
       // Ctrl-C or a kill: Spark has stopped under the command, and what it threw then tells nothing
-      err.println("Interrupted.");
-      err.flush();
-      return line.getCommandSpec().exitCodeOnExecutionException();
+      print(line, "Interrupted.", null);
+    } else {
+      Throwable told = told(failure);
+      boolean isTraced = Verbosity.isVerbose(line.getCommandSpec()) || !isExpected(told);
+      print(line, Printable.of(message(told)), isTraced ? failure : null);
     }
 
-    Throwable told = told(failure);
-    if (isVerbose(line.getCommandSpec()) || !isExpected(told)) {
-      failure.printStackTrace(err);
-    }
-
-    err.println(line.getColorScheme().errorText(Printable.of(message(told))));
-    err.flush();
     return line.getCommandSpec().exitCodeOnExecutionException();
+  }
+
+  /** {@code trace} is the exception whose stack trace is wanted too, or null. */
+  private static void print(CommandLine line, String message, Exception trace) {
+    if (Verbosity.isJson(line.getCommandSpec())) {
+      LOG.error(message, trace);
+      return;
+    }
+
+    PrintWriter err = line.getErr();
+    if (trace != null) {
+      trace.printStackTrace(err);
+    }
+
+    err.println(line.getColorScheme().errorText(message));
+    err.flush();
   }
 
   /** Whether the JVM is on its way out: it takes no more hooks then. */
@@ -87,10 +100,5 @@ final class FailureHandler implements IExecutionExceptionHandler {
   private static String reason(IOException storage) {
     boolean isFileOnly = storage instanceof FileSystemException file && file.getReason() == null;
     return storage.getMessage() == null || isFileOnly ? storage.toString() : storage.getMessage();
-  }
-
-  private static boolean isVerbose(CommandSpec spec) {
-    return spec.optionsMap().containsKey("--verbose")
-        && Boolean.TRUE.equals(spec.optionsMap().get("--verbose").getValue());
   }
 }

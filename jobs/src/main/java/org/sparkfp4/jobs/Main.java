@@ -1,8 +1,10 @@
 package org.sparkfp4.jobs;
 
+import org.apache.spark.sql.SparkSession;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.TypeConversionException;
+import scala.Option;
 
 /**
  * The entry point of {@code spark-submit} and of the launcher: {@code Main COMMAND OPTIONS}.
@@ -37,7 +39,16 @@ public final class Main {
   public static void main(String[] arguments) {
     int status = run(arguments);
     if (status != 0) {
+      stopSpark();
       System.exit(status);
+    }
+  }
+
+  /** Before the JVM ends under it, where each task that is still under way would say so. */
+  private static void stopSpark() {
+    Option<SparkSession> running = SparkSession.getDefaultSession();
+    if (running.isDefined()) {
+      running.get().stop();
     }
   }
 
@@ -51,6 +62,7 @@ public final class Main {
     line.setCaseInsensitiveEnumValuesAllowed(true);
     line.setUsageHelpAutoWidth(true);
     line.registerConverter(ByteSize.class, Main::size);
+    line.setExecutionStrategy(new LogSettings());
     line.setExecutionExceptionHandler(new FailureHandler());
     return line;
   }

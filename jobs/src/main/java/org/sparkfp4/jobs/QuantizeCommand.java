@@ -137,8 +137,9 @@ final class QuantizeCommand implements Callable<Integer> {
     OutputFolder out = new OutputFolder(storage.fs(), folder);
     ResumeHint hint = new ResumeHint(spec.commandLine().getErr(), ResumeHint.command(spec));
     try {
+      String progress = verbosity.progress(settings.progress());
       List<ShardRecord> records =
-          new QuantizeJob(spark, source, family, plan, out, settings.tier(), stages).run(overwrite);
+          new QuantizeJob(spark, source, family, plan, out, settings.tier(), progress, stages).run(overwrite);
       if (report != null) {
         report.write(RunReport
             .ofQuantize(Version.product(), plan, family, records, folder.toString(), null, stages), spark);

@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.DataFrameReader;
 import org.apache.spark.sql.Row;
@@ -29,8 +30,13 @@ import org.sparkfp4.plan.OutputShard;
 import org.sparkfp4.plan.PlanFile;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.plan.ShardSelection;
+import org.sparkfp4.plan.SourceFile;
 import org.sparkfp4.report.RunReport;
 import org.sparkfp4.report.Stages;
+import org.sparkfp4.safetensors.ChildPath;
+import org.sparkfp4.safetensors.RawFileSystem;
+import org.sparkfp4.safetensors.SourceChangedException;
+import org.sparkfp4.safetensors.UnchangedFile;
 import org.sparkfp4.sink.AtomicFile;
 import org.sparkfp4.sink.BadSourceException;
 import org.sparkfp4.sink.CheckpointPublisher;
@@ -53,6 +59,7 @@ final class QuantizeJob {
   private final OutputFolder output;
   private final Layout layout;
   private final String tier;
+  private final String progress;
   private final Stages stages;
 
   /** {@code stages} takes what the job did. */
@@ -63,6 +70,7 @@ final class QuantizeJob {
       QuantizationPlan plan,
       OutputFolder output,
       String tier,
+      String progress,
       Stages stages) {
     this.spark = spark;
     this.conf = spark.sessionState().newHadoopConf();
@@ -72,6 +80,7 @@ final class QuantizeJob {
     this.output = output;
     this.layout = Layouts.named(plan.options().layout());
     this.tier = tier;
+    this.progress = progress;
     this.stages = stages;
   }
 
@@ -144,13 +153,13 @@ final class QuantizeJob {
     }
 
     ShardSelection shards = new ShardSelection(missing);
-    if (findAmaxOfCutUnits(shards)) {
-      stages.end("find the amax of units read by rows", 0, 0);
-    }
-
     String group = "sparkfp4-" + plan.fingerprint();
     spark.sparkContext().setJobGroup(group, "quantize " + plan.input(), false);
     try {
+      if (findAmaxOfCutUnits(shards)) {
+        stages.end("find the amax of units read by rows", 0, 0);
+      }
+
       planned(shards)
           .option("amax", output.staging().amax().toString())
           .load()
@@ -159,12 +168,13 @@ final class QuantizeJob {
           .format(SAFETENSORS)
           .option("plan", output.staging().plan().toString())
           .option("shards", shards.toString())
+          .option("progress", progress)
           .mode("append")
           .save();
     } catch (RuntimeException e) {
       // a refusal ends the job while its other tasks run on
       spark.sparkContext().cancelJobGroup(group);
-      throw badSource(e);
+      throw failure(e);
     } finally {
       spark.sparkContext().clearJobGroup();
     }
@@ -214,13 +224,28 @@ final class QuantizeJob {
     return cut;
   }
 
-  private static RuntimeException badSource(RuntimeException e) {
+  /** What to tell of a job that failed: what is wrong with the source, if that is why. */
+  private RuntimeException failure(RuntimeException e) throws IOException {
     for (Throwable cause = e; cause != null; cause = cause.getCause()) {
-      if (cause instanceof BadSourceException bad) {
-        return new JobException(bad.getMessage());
+      if (cause instanceof BadSourceException || cause instanceof SourceChangedException) {
+        return new JobException(cause.getMessage(), e);
       }
     }
 
+    // an executor that dies of a source that changed under it says nothing
+    try {
+      requireUnchangedSource();
+    } catch (SourceChangedException changed) {
+      return new JobException(changed.getMessage(), e);
+    }
+
     return e;
+  }
+
+  private void requireUnchangedSource() throws IOException {
+    for (SourceFile file : plan.sources()) {
+      Path path = ChildPath.of(new Path(plan.input()), file.name());
+      UnchangedFile.require(RawFileSystem.of(path, conf), path, file.length(), file.modified());
+    }
   }
 }

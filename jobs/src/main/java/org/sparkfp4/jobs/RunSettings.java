@@ -4,6 +4,7 @@ import org.apache.spark.network.util.JavaUtils;
 import org.apache.spark.sql.RuntimeConfig;
 import org.apache.spark.sql.SparkSession;
 import org.sparkfp4.kernels.Nvfp4Kernels;
+import org.sparkfp4.progress.ProgressView;
 import org.sparkfp4.safetensors.SafetensorsSource;
 
 /**
@@ -13,12 +14,14 @@ import org.sparkfp4.safetensors.SafetensorsSource;
  * @param unitBytes source bytes of a unit above which it is cut by rows
  * @param tier tier of the kernels
  * @param commit how shards get their names
+ * @param progress how progress is shown
  */
-record RunSettings(long unitBytes, String tier, String commit) {
+record RunSettings(long unitBytes, String tier, String commit, String progress) {
   private static final String UNIT_BYTES = "spark.fp4.unitBytes";
   private static final String TIER = "spark.fp4.cpu.tier";
   private static final String COMMIT = "spark.fp4.commit";
   private static final String COLUMNAR = "spark.fp4.columnar";
+  private static final String PROGRESS = "spark.fp4.progress";
 
   /**
    * The session's settings.
@@ -32,7 +35,8 @@ record RunSettings(long unitBytes, String tier, String commit) {
     return new RunSettings(
         unitBytes(conf.get(UNIT_BYTES, "256m")),
         conf.get(TIER, "auto"),
-        conf.get(COMMIT, "auto"));
+        conf.get(COMMIT, "auto"),
+        progress(conf.get(PROGRESS, "auto")));
   }
 
   /**
@@ -61,6 +65,11 @@ record RunSettings(long unitBytes, String tier, String commit) {
     }
 
     return bytes;
+  }
+
+  private static String progress(String value) {
+    ProgressView.of(value).close();
+    return value;
   }
 
   private static void requireColumnar(String value) {

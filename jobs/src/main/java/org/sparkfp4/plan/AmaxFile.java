@@ -15,6 +15,7 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.sparkfp4.safetensors.RawFileSystem;
+import org.sparkfp4.safetensors.Utf8Json;
 
 /**
  * {@code amax.json}: the largest magnitude of each cut unit, found by a job before the main one; exact to the bit. It is
@@ -22,7 +23,7 @@ import org.sparkfp4.safetensors.RawFileSystem;
  */
 public final class AmaxFile {
   private static final JsonFactory JSON =
-      JsonFactory.builder().enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION).build();
+      Utf8Json.factory().enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION).build();
 
   private AmaxFile() {}
 

@@ -1,9 +1,10 @@
 package org.sparkfp4.plan;
 
+import com.fasterxml.jackson.annotation.JsonSetter;
+import com.fasterxml.jackson.annotation.Nulls;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.json.JsonMapper;
 import java.io.BufferedInputStream;
 import java.io.BufferedOutputStream;
 import java.io.IOException;
@@ -16,15 +17,17 @@ import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.sparkfp4.safetensors.RawFileSystem;
+import org.sparkfp4.safetensors.Utf8Json;
 
 /** {@code plan.json}: a plan as Jackson writes its records. It may have tens of megabytes and is streamed. */
 public final class PlanFile {
   private static final int BUFFER_BYTES = 1 << 20;
 
-  private static final ObjectMapper JSON = JsonMapper.builder()
+  private static final ObjectMapper JSON = Utf8Json.mapper()
       .enable(DeserializationFeature.FAIL_ON_NULL_FOR_PRIMITIVES)
       .enable(DeserializationFeature.FAIL_ON_MISSING_CREATOR_PROPERTIES)
       .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
+      .defaultSetterInfo(JsonSetter.Value.forContentNulls(Nulls.FAIL))
       .build();
 
   /** The job, its source and its sink read one plan in one driver: while one of them holds it, the others share it. */
@@ -61,14 +64,20 @@ public final class PlanFile {
       return known;
     }
 
-    QuantizationPlan plan = parse(fileSystem, path);
+    QuantizationPlan plan = parse(path, new BufferedInputStream(fileSystem.open(path), BUFFER_BYTES));
     LAST.set(new Known(status, plan));
     return plan;
   }
 
-  private static QuantizationPlan parse(FileSystem fileSystem, Path path) throws IOException {
-    try (InputStream in = new BufferedInputStream(fileSystem.open(path), BUFFER_BYTES)) {
-      return JSON.readValue(in, QuantizationPlan.class);
+  /** Parses a plan and closes the stream; {@code path} is what messages call it. */
+  static QuantizationPlan parse(Path path, InputStream plan) throws IOException {
+    try (InputStream in = plan) {
+      QuantizationPlan read = JSON.readValue(in, QuantizationPlan.class);
+      if (read == null) {
+        throw new InvalidPlanException(path, "it is null, must be an object", null);
+      }
+
+      return read;
     } catch (JsonProcessingException e) {
       throw new InvalidPlanException(path, e.getOriginalMessage(), e);
     }

@@ -9,22 +9,24 @@ import org.apache.arrow.memory.BufferAllocator;
 final class MappedInput implements SourceInput {
   private final String file;
   private final FileChannel channel;
+  private final MappedSlabs slabs;
 
-  MappedInput(String file, FileChannel channel) {
+  MappedInput(String file, FileChannel channel, MappedSlabs slabs) {
     this.file = file;
     this.channel = channel;
+    this.slabs = slabs;
   }
 
   @Override
   public ArrowBuf read(BufferAllocator allocator, long offset, long length) throws IOException {
-    // touching a mapping behind the end of its file kills the process
     long size = channel.size();
     if (offset + length > size) {
       throw new SourceChangedException(
           file, "bytes " + offset + " to " + (offset + length) + " are wanted, but it has " + size + " by now");
     }
 
-    return allocator.wrapForeignAllocation(new MappedSlab(channel.map(FileChannel.MapMode.READ_ONLY, offset, length)));
+    return allocator.wrapForeignAllocation(
+        slabs.slab(file, channel.map(FileChannel.MapMode.READ_ONLY, offset, length)));
   }
 
   @Override

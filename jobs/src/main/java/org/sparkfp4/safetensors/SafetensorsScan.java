@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.Arrays;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.spark.sql.connector.metric.CustomMetric;
 import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
@@ -41,6 +42,11 @@ final class SafetensorsScan implements Scan, Batch {
   @Override
   public ColumnarSupportMode columnarSupportMode() {
     return ColumnarSupportMode.SUPPORTED;
+  }
+
+  @Override
+  public CustomMetric[] supportedCustomMetrics() {
+    return SourceMetrics.all();
   }
 
   @Override

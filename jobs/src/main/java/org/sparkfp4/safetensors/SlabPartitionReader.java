@@ -5,6 +5,7 @@ import java.util.List;
 import org.apache.arrow.memory.BufferAllocator;
 import org.apache.arrow.vector.VarBinaryVector;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.ArrowUtils;
@@ -28,6 +29,7 @@ final class SlabPartitionReader implements PartitionReader<ColumnarBatch> {
   private final SourceInputs inputs;
   private final BatchBuilder builder;
   private final PayloadChecksums checksums;
+  private final SourceMetrics metrics = new SourceMetrics();
   private int position;
   private ColumnarBatch current;
   private ColumnarBatch ahead;
@@ -44,7 +46,7 @@ final class SlabPartitionReader implements PartitionReader<ColumnarBatch> {
     this.rows = partition.rows();
     this.prefetcher = prefetcher;
     this.allocator = ArrowUtils.rootAllocator().newChildAllocator(name, 0, Long.MAX_VALUE);
-    this.inputs = new SourceInputs(partition.files(), mode, configuration);
+    this.inputs = new SourceInputs(partition.files(), mode, configuration, metrics);
     this.builder = new BatchBuilder(full, required, allocator, inputs);
     this.rowsPerBatch = builder.readsPayload() ? 1 : ROWS_WITHOUT_PAYLOAD;
     // buffers are filled at once, there is nothing to announce for them
@@ -54,8 +56,13 @@ final class SlabPartitionReader implements PartitionReader<ColumnarBatch> {
   @Override
   public boolean next() throws IOException {
     closeCurrent();
+    inputs.requireIntact();
     current = ahead != null ? ahead : build();
     ahead = null;
+    if (current == null) {
+      inputs.requireUnchanged();
+    }
+
     if (current != null && mapsAhead) {
       ahead = build();
       announce(ahead);
@@ -71,6 +78,11 @@ final class SlabPartitionReader implements PartitionReader<ColumnarBatch> {
   @Override
   public ColumnarBatch get() {
     return current;
+  }
+
+  @Override
+  public CustomTaskMetric[] currentMetricsValues() {
+    return metrics.values();
   }
 
   @Override
@@ -98,6 +110,7 @@ final class SlabPartitionReader implements PartitionReader<ColumnarBatch> {
 
     int end = Math.min(rows.size(), position + rowsPerBatch);
     ColumnarBatch batch = builder.build(rows.subList(position, end));
+    metrics.addSlabs(end - position);
     position = end;
     return batch;
   }

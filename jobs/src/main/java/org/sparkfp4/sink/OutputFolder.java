@@ -4,8 +4,8 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
 import java.io.InputStream;
-import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
@@ -15,13 +15,13 @@ import org.apache.hadoop.fs.Path;
 import org.sparkfp4.layouts.IndexFile;
 import org.sparkfp4.plan.OutputShard;
 import org.sparkfp4.plan.QuantizationPlan;
-import org.sparkfp4.safetensors.ChildPath;
+import org.sparkfp4.safetensors.Utf8Json;
 
 /** The folder that a run writes into, and what earlier runs left there. */
 public final class OutputFolder {
   public static final String INDEX = "model.safetensors.index.json";
 
-  private static final ObjectMapper JSON = new ObjectMapper();
+  private static final ObjectMapper JSON = Utf8Json.mapper().build();
   private static final String SHARD = "model-\\d{5,}-of-\\d{5,}\\.safetensors";
 
   private final FileSystem fs;
@@ -76,8 +76,8 @@ public final class OutputFolder {
   }
 
   /**
-   * Refuses a folder that holds somebody else's files: nothing that Spark FP4 did not write is ever removed or
-   * overwritten.
+   * Refuses a folder that holds somebody else's files, or links to them: nothing that Spark FP4 did not write is ever
+   * removed or overwritten.
    */
   public void requireOwn() throws IOException {
     if (!fs.exists(path)) {
@@ -86,6 +86,10 @@ public final class OutputFolder {
 
     if (!fs.getFileStatus(path).isDirectory()) {
       throw new IOException("Cannot write to " + path + ": it is a file; choose an empty folder, or one to be made");
+    }
+
+    if (fs.getUri().getScheme().equals("file")) {
+      LinkCheck.require(java.nio.file.Path.of(path.toUri().getPath()));
     }
 
     FileStatus[] entries = fs.listStatus(path);
@@ -146,7 +150,9 @@ public final class OutputFolder {
 
     Map<String, Long> lengths = new TreeMap<>();
     for (FileStatus file : fs.listStatus(path)) {
-      lengths.put(file.getPath().getName(), file.getLen());
+      if (file.isFile()) {
+        lengths.put(file.getPath().getName(), file.getLen());
+      }
     }
 
     return lengths;
@@ -193,19 +199,24 @@ public final class OutputFolder {
       }
     }
 
-    Manifest manifest = manifest();
-    for (String file : manifest == null ? List.<String>of() : manifest.files()) {
-      fs.delete(ChildPath.of(path, plainName(file)), false);
-    }
-
+    removeNamed(manifest());
     fs.delete(report(), false);
     fs.delete(manifestFile(), false);
     staging.clearRun();
   }
 
-  /** A manifest that somebody else wrote leads nowhere but into the folder. */
-  private static String plainName(String file) {
-    return file.substring(file.lastIndexOf('/') + 1);
+  /** Of what is there goes what the manifest names: one that somebody else wrote leads nowhere but into the folder. */
+  private void removeNamed(Manifest manifest) throws IOException {
+    if (manifest == null) {
+      return;
+    }
+
+    Set<String> names = Set.copyOf(manifest.files());
+    for (FileStatus file : fs.listStatus(path)) {
+      if (file.isFile() && names.contains(file.getPath().getName())) {
+        fs.delete(file.getPath(), false);
+      }
+    }
   }
 
   /** Bytes of the shards that are there, whatever run wrote them. */

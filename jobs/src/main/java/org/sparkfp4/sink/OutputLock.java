@@ -21,6 +21,7 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.sparkfp4.safetensors.Utf8Json;
 
 /**
  * Keeps a second run out of an output: a lease in a file, renewed while its holder lives.
@@ -37,7 +38,7 @@ public final class OutputLock implements AutoCloseable {
   private static final Duration BETWEEN_ATTEMPTS = Duration.ofMillis(50);
   private static final int ATTEMPTS = 10;
   private static final Logger LOG = LoggerFactory.getLogger(OutputLock.class);
-  private static final ObjectMapper JSON = new ObjectMapper();
+  private static final ObjectMapper JSON = Utf8Json.mapper().build();
 
   private final FileSystem fs;
   private final Path file;

@@ -20,6 +20,7 @@ import org.apache.spark.util.SerializableConfiguration;
 import org.sparkfp4.functions.SqlFunctions;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.plan.ShardSelection;
+import org.sparkfp4.progress.ProgressView;
 
 /**
  * The driver's side of a write. Finished shards stand under their final names as soon as their task ends; they are no
@@ -33,16 +34,14 @@ final class ShardBatchWrite implements BatchWrite {
   private final Path output;
   private final String commit;
   private final ShardProgress progress;
+  private boolean refused;
 
-  ShardBatchWrite(QuantizationPlan plan, ShardSelection shards, Path output, String commit) {
+  ShardBatchWrite(QuantizationPlan plan, ShardSelection shards, Path output, String commit, ProgressView view) {
     this.plan = plan;
     this.shards = shards;
     this.output = output;
     this.commit = commit;
-    this.progress =
-        new ShardProgress(
-            shards.indices().size(),
-            shards.indices().stream().mapToLong(i -> ShardProgress.sourceBytes(plan.shards().get(i))).sum());
+    this.progress = new ShardProgress(shards.indices().stream().map(plan.shards()::get).toList(), view);
   }
 
   @Override
@@ -53,6 +52,7 @@ final class ShardBatchWrite implements BatchWrite {
               + " partitions: the query must keep the partitions of the planned source");
     }
 
+    progress.begin();
     SparkSession spark = SparkSession.active();
     JavaSparkContext context = JavaSparkContext.fromSparkContext(spark.sparkContext());
     // One broadcast, of which a task decodes its own shard only: a plan of a large model is tens of megabytes.
@@ -79,16 +79,19 @@ final class ShardBatchWrite implements BatchWrite {
 
   @Override
   public void onDataWriterCommit(WriterCommitMessage message) {
-    if (message instanceof ShardMessage.Refused refused) {
-      // thrown here it ends the job at once, while an exception in the task would be tried again
-      throw new BadSourceException(refused.reason());
+    if (message instanceof ShardMessage.Finished finished) {
+      progress.finished(plan.shards().get(finished.record().shard()));
+    } else if (!refused) {
+      // Thrown here it ends the job at once, while an exception in the task would be tried again. Thrown once: Spark
+      // logs what comes from the tasks that are still under way.
+      refused = true;
+      throw new BadSourceException(((ShardMessage.Refused) message).reason());
     }
-
-    progress.finished(plan.shards().get(((ShardMessage.Finished) message).record().shard()));
   }
 
   @Override
   public void commit(WriterCommitMessage[] messages) {
+    progress.close();
     Set<Integer> missing = new TreeSet<>(shards.indices());
     for (WriterCommitMessage message : messages) {
       missing.remove(((ShardMessage.Finished) message).record().shard());
@@ -101,6 +104,7 @@ final class ShardBatchWrite implements BatchWrite {
 
   @Override
   public void abort(WriterCommitMessage[] messages) {
+    progress.close();
     // Finished shards are what a resumed run needs; unfinished attempts were removed by their writers or are swept by
     // the next run.
   }

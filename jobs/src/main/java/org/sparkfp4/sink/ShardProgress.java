@@ -1,44 +1,54 @@
 package org.sparkfp4.sink;
 
 import java.time.Duration;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
+import java.util.List;
 import org.sparkfp4.checkpoint.LocatedTensor;
+import org.sparkfp4.metrics.ProcessCounter;
 import org.sparkfp4.plan.OutputShard;
+import org.sparkfp4.progress.Progress;
+import org.sparkfp4.progress.ProgressView;
 
-/** Says, as shards finish, how far the run is, how fast, and how long it will take. */
-final class ShardProgress {
-  private static final Logger LOG = LoggerFactory.getLogger(ShardProgress.class);
-
+/** Counts the shards of a write as they finish, and shows it. */
+final class ShardProgress implements AutoCloseable {
   private final long begin = System.nanoTime();
+  private final ProgressView view;
   private final int shards;
   private final long bytes;
   private int shardsDone;
   private long bytesDone;
 
-  /** A run that writes {@code shards} shards from {@code bytes} bytes of source. */
-  ShardProgress(int shards, long bytes) {
-    this.shards = shards;
-    this.bytes = bytes;
+  /** A write of {@code shards}. */
+  ShardProgress(List<OutputShard> shards, ProgressView view) {
+    this.view = view;
+    this.shards = shards.size();
+    this.bytes = shards.stream().mapToLong(ShardProgress::sourceBytes).sum();
   }
 
-  /** Bytes of source that a shard is made from. */
-  static long sourceBytes(OutputShard shard) {
+  private static long sourceBytes(OutputShard shard) {
     return shard.items().stream()
         .flatMap(item -> item.sources().stream())
         .mapToLong(LocatedTensor::length)
         .sum();
   }
 
+  void begin() {
+    ProcessCounter.RUN_SHARDS_PLANNED.add(shards);
+    show();
+  }
+
   void finished(OutputShard shard) {
     shardsDone++;
     bytesDone += sourceBytes(shard);
-    double seconds = (System.nanoTime() - begin) / 1e9;
-    double rate = bytesDone / seconds;
-    Duration left = Duration.ofSeconds(Math.round((bytes - bytesDone) / rate));
-    LOG.info(
-        "{}: {} of {} shards, {} GB/s of source{}",
-        shard.file(), shardsDone, shards, String.format("%.2f", rate / 1e9),
-        shardsDone < shards ? ", about " + left.toString().substring(2).toLowerCase() + " left" : "");
+    ProcessCounter.RUN_SHARDS_FINISHED.add(1);
+    show();
+  }
+
+  private void show() {
+    view.show(new Progress(shards, shardsDone, bytes, bytesDone, Duration.ofNanos(System.nanoTime() - begin)));
+  }
+
+  @Override
+  public void close() {
+    view.close();
   }
 }

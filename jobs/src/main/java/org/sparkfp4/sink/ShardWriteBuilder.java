@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.connector.metric.CustomMetric;
 import org.apache.spark.sql.connector.write.BatchWrite;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.Write;
@@ -14,6 +15,7 @@ import org.sparkfp4.functions.Nvfp4Quantize;
 import org.sparkfp4.plan.PlanFile;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.plan.ShardSelection;
+import org.sparkfp4.progress.ProgressView;
 
 /**
  * Configures a write of planned shards: {@code df.write().format("safetensors").option("plan", file)
@@ -49,23 +51,36 @@ public final class ShardWriteBuilder implements WriteBuilder {
       QuantizationPlan plan = PlanFile.read(spark.sessionState().newHadoopConf(), new Path(planPath));
       ShardSelection shards = ShardSelection.parse(options.get("shards"), plan.shards().size());
       String commit = spark.conf().get("spark.fp4.commit", "auto");
+      ProgressView view = ProgressView.of(progress(spark));
       Path output = new Path(planPath).getParent().getParent();
-      return new ShardWrite(plan, shards, output, commit);
+      return new ShardWrite(plan, shards, output, commit, view);
     } catch (IOException e) {
       throw new UncheckedIOException("Cannot read the plan " + planPath, e);
     }
   }
 
+  /** An option beats the session's setting, which beats the default. */
+  private String progress(SparkSession spark) {
+    String option = options.get("progress");
+    return option != null ? option : spark.conf().get("spark.fp4.progress", "auto");
+  }
+
   /** The write of a plan's shards. */
-  private record ShardWrite(QuantizationPlan plan, ShardSelection shards, Path output, String commit) implements Write {
+  private record ShardWrite(
+      QuantizationPlan plan, ShardSelection shards, Path output, String commit, ProgressView view) implements Write {
     @Override
     public String description() {
       return "safetensors " + output;
     }
 
     @Override
+    public CustomMetric[] supportedCustomMetrics() {
+      return SinkMetrics.all();
+    }
+
+    @Override
     public BatchWrite toBatch() {
-      return new ShardBatchWrite(plan, shards, output, commit);
+      return new ShardBatchWrite(plan, shards, output, commit, view);
     }
 
     /** Spark prints a write in every plan text; a record would print the whole plan, hundreds of megabytes. */

@@ -10,10 +10,12 @@ import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.write.DataWriter;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.formats.NonFiniteException;
+import org.sparkfp4.metrics.ProcessCounter;
 import org.sparkfp4.plan.OutputShard;
 import org.sparkfp4.plan.ShardItem;
 import org.sparkfp4.safetensors.SafetensorsHeader;
@@ -33,6 +35,7 @@ final class ShardWriter implements DataWriter<InternalRow> {
   private final Path path;
   private final ShardOutput out;
   private final SourceFiles files;
+  private final SinkMetrics metrics = new SinkMetrics();
   private final List<LayerError> layers = new ArrayList<>();
   private final SourcePieces pieces = new SourcePieces();
   private String refusal;
@@ -62,7 +65,7 @@ final class ShardWriter implements DataWriter<InternalRow> {
 
   @Override
   public void writeAll(Iterator<InternalRow> rows) throws IOException {
-    SlabCursor slabs = new SlabCursor(shard, target.slabBytes(), rows, pieces);
+    SlabCursor slabs = new SlabCursor(shard, target.slabBytes(), rows, pieces, metrics);
     try {
       writeHeader();
       UnitWriter units = new UnitWriter(out);
@@ -78,11 +81,14 @@ final class ShardWriter implements DataWriter<InternalRow> {
         } else if (item instanceof ShardItem.Dequantized dequantized) {
           dequantizer.write(dequantized, out);
         } else if (item instanceof ShardItem.Quantized quantized) {
-          layers.addAll(units.write(quantized, slabs));
+          List<LayerError> members = units.write(quantized, slabs);
+          metrics.addUnit(members);
+          layers.addAll(members);
         }
       }
 
       slabs.requireEnd();
+      files.requireUnchanged();
     } catch (RuntimeException | IOException e) {
       refusal = refusal(e, slabs);
       if (refusal == null) {
@@ -134,7 +140,14 @@ final class ShardWriter implements DataWriter<InternalRow> {
         new ShardRecord(
             shard.index(), shard.file(), out.length(), sha256, target.fingerprint(), layers, pieces.joined());
     staging.write(record);
+    ProcessCounter.SINK_SHARDS.add(1);
+    ProcessCounter.SINK_BYTES.add(record.length());
     return new ShardMessage.Finished(record);
+  }
+
+  @Override
+  public CustomTaskMetric[] currentMetricsValues() {
+    return metrics.values(out.length());
   }
 
   @Override

@@ -19,17 +19,20 @@ final class SlabCursor {
   private final long slabBytes;
   private final Iterator<InternalRow> rows;
   private final SourcePieces pieces;
+  private final SinkMetrics metrics;
   private final EncodedSlabReader reader = new EncodedSlabReader();
   private Unit unit;
   private List<Slab> slabs;
   private Slab awaited;
 
-  /** {@code pieces} takes what the rows were read from. */
-  SlabCursor(OutputShard shard, long slabBytes, Iterator<InternalRow> rows, SourcePieces pieces) {
+  /** {@code pieces} takes what the rows were read from, {@code metrics} what they came to. */
+  SlabCursor(
+      OutputShard shard, long slabBytes, Iterator<InternalRow> rows, SourcePieces pieces, SinkMetrics metrics) {
     this.shard = shard;
     this.slabBytes = slabBytes;
     this.rows = rows;
     this.pieces = pieces;
+    this.metrics = metrics;
   }
 
   /** Begins a unit and gives its slabs. */
@@ -56,6 +59,7 @@ final class SlabCursor {
     }
 
     pieces.add(unit, expected, slab.checksums());
+    metrics.addSlab(slab);
     return slab;
   }
 

@@ -4,6 +4,8 @@ import java.io.Closeable;
 import java.io.IOException;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.function.Function;
 import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
@@ -25,6 +27,7 @@ final class SourceFiles implements Closeable {
   private final Configuration conf;
   private final SourcePieces pieces;
   private final Map<String, FSDataInputStream> open = new LinkedHashMap<>();
+  private final Set<String> used = new TreeSet<>();
 
   /** {@code pieces} takes what is read. */
   SourceFiles(WriteTarget target, Configuration conf, SourcePieces pieces) {
@@ -51,13 +54,29 @@ final class SourceFiles implements Closeable {
       open.remove(oldest).close();
     }
 
+    FSDataInputStream stream = requireUnchanged(file).open(ChildPath.of(input, file));
+    open.put(file, stream);
+    used.add(file);
+    return stream;
+  }
+
+  /**
+   * Asserts, once all is read, that the files are still those that were planned.
+   *
+   * @throws org.sparkfp4.safetensors.SourceChangedException naming a file that is not
+   */
+  void requireUnchanged() throws IOException {
+    for (String file : used) {
+      requireUnchanged(file);
+    }
+  }
+
+  private FileSystem requireUnchanged(String file) throws IOException {
     Path path = ChildPath.of(input, file);
     FileSystem fs = RawFileSystem.of(path, conf);
     SourceFile planned = sources.get(file);
     UnchangedFile.require(fs, path, planned.length(), planned.modified());
-    FSDataInputStream stream = fs.open(path);
-    open.put(file, stream);
-    return stream;
+    return fs;
   }
 
   @Override

@@ -15,6 +15,7 @@ import org.slf4j.LoggerFactory;
 import org.sparkfp4.plan.InvalidPlanException;
 import org.sparkfp4.plan.PlanFile;
 import org.sparkfp4.plan.QuantizationPlan;
+import org.sparkfp4.safetensors.Utf8Json;
 
 /**
  * The folder {@code _sparkfp4} inside an output: what a run needs in order to be resumed. It is gone from a finished
@@ -32,7 +33,7 @@ public final class StagingFolder {
   public static final String NAME = "_sparkfp4";
 
   private static final Logger LOG = LoggerFactory.getLogger(StagingFolder.class);
-  private static final ObjectMapper JSON = new ObjectMapper();
+  private static final ObjectMapper JSON = Utf8Json.mapper().build();
 
   private final FileSystem fs;
   private final Path root;

@@ -17,6 +17,7 @@ import org.apache.hadoop.fs.Path;
 import org.sparkfp4.checkpoint.CheckpointIndex;
 import org.sparkfp4.safetensors.ChildPath;
 import org.sparkfp4.safetensors.RawFileSystem;
+import org.sparkfp4.safetensors.Utf8Json;
 import org.sparkfp4.sink.FileDigest;
 import org.sparkfp4.sink.Manifest;
 import org.sparkfp4.sink.ShardRecord;
@@ -24,7 +25,7 @@ import org.sparkfp4.sink.StagingFolder;
 
 /** The JSON files beside the shards of a quantized checkpoint. */
 final class QuantizedFolder {
-  private static final ObjectMapper JSON = new ObjectMapper();
+  private static final ObjectMapper JSON = Utf8Json.mapper().build();
 
   private final Path path;
   private final FileSystem fs;

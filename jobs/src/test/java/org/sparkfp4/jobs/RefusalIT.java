@@ -22,6 +22,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.sparkfp4.CheckpointFiles;
 import org.sparkfp4.StoredTensor;
 import org.sparkfp4.TestSpark;
@@ -152,6 +153,38 @@ class RefusalIT {
     }
 
     assertThat(output.toFile().list()).containsExactly("thesis.tex");
+  }
+
+  /** Whoever can make a file in the output must not have a run write, or remove, where that one cannot. */
+  @ParameterizedTest
+  @ValueSource(strings = {
+    "_sparkfp4", "_sparkfp4/attempts", "_sparkfp4/lock", "_sparkfp4/plan.json", "model-00001-of-00001.safetensors",
+    "config.json", "sparkfp4-manifest.json", "model.safetensors.index.json", "README.md"
+  })
+  void outputWithLinksOutOfIt(String name) throws Exception {
+    Path elsewhere = Files.createDirectory(folder.resolve("elsewhere"));
+    Path file = Files.writeString(elsewhere.resolve("file"), "mine");
+    Path folderThere = Files.createDirectories(elsewhere.resolve("attempts"));
+    Files.writeString(folderThere.resolve("00000-of-mine"), "mine");
+    Files.createDirectories(output.resolve(name).getParent());
+    boolean isFolder = name.equals("_sparkfp4") || name.endsWith("attempts");
+    Path target = name.endsWith("attempts") ? folderThere : isFolder ? elsewhere : file;
+    Files.createSymbolicLink(output.resolve(name), target);
+    Map<String, String> before = Outputs.identities(elsewhere, "");
+
+    for (String[] options : new String[][] {{}, {"--overwrite"}}) {
+      SparkSubmitResult result = quantize(options);
+      assertThat(result.status()).isEqualTo(1);
+      assertThat(result.err()).isEqualTo("Cannot write to file:" + output + ": " + name
+          + " in it is a symbolic link, which would lead a run elsewhere; remove it, or choose another folder\n");
+    }
+
+    assertThat(file).hasContent("mine");
+    assertThat(folderThere.resolve("00000-of-mine")).hasContent("mine");
+    assertThat(Outputs.identities(elsewhere, "")).isEqualTo(before);
+    Files.delete(output.resolve(name));
+    Files.createDirectories(output.resolve("_sparkfp4"));
+    assertThat(quantize().status()).isZero();
   }
 
   /** A model of one expert whose tensors are twice the disk each; its file is one hole. */

@@ -44,7 +44,7 @@ class FarTensorTest {
     SlabPartition partition = plan(file).partitions(new Configuration(), name -> true, true).get(0);
     ByteRange last = (ByteRange) partition.rows().get(partition.rows().size() - 1).values().get(6);
     try (RootAllocator allocator = new RootAllocator();
-        SourceInputs inputs = new SourceInputs(partition.files(), mode, new Configuration());
+        SourceInputs inputs = new SourceInputs(partition.files(), mode, new Configuration(), new SourceMetrics());
         ArrowBuf bytes = inputs.read(allocator, last)) {
       assertThat(last.offset() + last.length()).isEqualTo(OFFSET + LENGTH);
       assertThat(bytes.getInt(last.length() - 4)).isEqualTo(0x04030201);

@@ -8,9 +8,12 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.FileTime;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.function.Consumer;
+import java.util.zip.CRC32C;
 import org.apache.arrow.memory.ArrowBuf;
 import org.apache.arrow.memory.BufferAllocator;
 import org.apache.arrow.memory.util.MemoryUtil;
@@ -25,6 +28,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.sparkfp4.formats.ElementType;
+import org.sparkfp4.kernels.Nvfp4Kernel;
+import org.sparkfp4.kernels.Nvfp4Kernels;
 
 class SlabPartitionReaderTest {
   private static final StructType SCHEMA = SourceSchema.PLANNED;
@@ -147,15 +153,82 @@ class SlabPartitionReaderTest {
   void fileThatShrinksWhileItIsRead(ReadMode mode) throws IOException {
     try (SlabPartitionReader reader = reader(mode, SCHEMA, Prefetcher.NONE)) {
       assertThat(reader.next()).isTrue();
-      try (FileChannel channel = FileChannel.open(file, StandardOpenOption.WRITE)) {
-        channel.truncate(bytes.length - 200_000L);
-      }
+      truncate(bytes.length - 200_000L);
 
       assertThatThrownBy(reader::next)
           .isInstanceOf(SourceChangedException.class)
           .hasMessageStartingWith("Cannot read " + file.toUri())
           .hasMessageContaining(" are wanted, but it ");
     }
+  }
+
+  /** Whoever touches the pages: a kernel, Java's own checksum, a copy to the heap. Unwatched, each would end the JVM. */
+  @Test
+  void bytesThatAreGoneFromUnderTheirMapping() throws IOException {
+    List<Consumer<ArrowBuf>> touches = new ArrayList<>();
+    for (Nvfp4Kernel kernel : Nvfp4Kernels.available()) {
+      touches.add(payload -> assertThat(
+          kernel.amax(ElementType.BF16, new long[] {payload.memoryAddress()}, new long[] {50_000})).isZero());
+    }
+
+    touches.add(payload -> new CRC32C().update(payload.nioBuffer(0, 100_001)));
+    touches.add(payload -> assertThat(bytes(payload)).endsWith((byte) 0, (byte) 0));
+    for (Consumer<ArrowBuf> touch : touches) {
+      Files.write(file, bytes);
+      try (SlabPartitionReader reader = reader(ReadMode.MMAP, SCHEMA, Prefetcher.NONE)) {
+        assertThat(reader.next()).isTrue();
+        truncate(10);
+        touch.accept(payload(reader));
+        assertThatThrownBy(reader::next)
+            .isInstanceOf(SourceChangedException.class)
+            .hasMessageStartingWith("Cannot read " + file.toUri() + ": bytes of it were gone when they were read");
+      }
+
+      assertThat(mappings()).isZero();
+    }
+  }
+
+  @Test
+  void retainedBytesThatAreGone() throws IOException {
+    try (SlabPartitionReader reader = reader(ReadMode.MMAP, SCHEMA, Prefetcher.NONE)) {
+      assertThat(reader.next()).isTrue();
+      try (ArrowBuf kept = payload(reader)) {
+        kept.getReferenceManager().retain();
+        assertThat(reader.next()).isTrue();
+        truncate(10);
+        bytes(kept);
+        assertThatThrownBy(reader::next).isInstanceOf(SourceChangedException.class);
+      }
+    }
+  }
+
+  /** What changed in place, or lost less than a page, faults nowhere. */
+  @ParameterizedTest
+  @EnumSource(ReadMode.class)
+  void fileThatChangesWhileItIsRead(ReadMode mode) throws IOException {
+    try (SlabPartitionReader reader = reader(mode, SCHEMA, Prefetcher.NONE)) {
+      for (int slab = 0; slab < 3; slab++) {
+        assertThat(reader.next()).isTrue();
+      }
+
+      Files.write(file, new byte[bytes.length]);
+      Files.setLastModifiedTime(file, FileTime.fromMillis(1_000_000));
+      assertThatThrownBy(reader::next)
+          .isInstanceOf(SourceChangedException.class)
+          .hasMessageContaining("it was modified at 1000000, after it was planned as of ");
+    }
+  }
+
+  private void truncate(long length) throws IOException {
+    try (FileChannel channel = FileChannel.open(file, StandardOpenOption.WRITE)) {
+      channel.truncate(length);
+    }
+  }
+
+  private static byte[] bytes(ArrowBuf payload) {
+    byte[] copy = new byte[100_001];
+    payload.getBytes(0, copy);
+    return copy;
   }
 
   @Test

@@ -25,6 +25,8 @@ public final class ArrowProjectExec extends SparkPlan {
   private static final String ROWS = "numOutputRows";
   private static final String BATCHES = "numOutputBatches";
   private static final String NANOS = "functionTime";
+  private static final String ARGUMENT_BYTES = "argumentBytes";
+  private static final String RESULT_BYTES = "resultBytes";
 
   private final Seq<NamedExpression> projectList;
   private final SparkPlan child;
@@ -64,7 +66,9 @@ public final class ArrowProjectExec extends SparkPlan {
       List<Tuple2<String, SQLMetric>> created = List.of(
           new Tuple2<>(ROWS, SQLMetrics.createMetric(sparkContext(), "number of output rows")),
           new Tuple2<>(BATCHES, SQLMetrics.createMetric(sparkContext(), "number of output batches")),
-          new Tuple2<>(NANOS, SQLMetrics.createNanoTimingMetric(sparkContext(), "time in functions", -1)));
+          new Tuple2<>(NANOS, SQLMetrics.createNanoTimingMetric(sparkContext(), "time in functions", -1)),
+          new Tuple2<>(ARGUMENT_BYTES, SQLMetrics.createSizeMetric(sparkContext(), "size of functions' arguments", -1)),
+          new Tuple2<>(RESULT_BYTES, SQLMetrics.createSizeMetric(sparkContext(), "size of functions' results", -1)));
       metrics = Map$.MODULE$.from(CollectionConverters.asScala(created));
     }
 
@@ -73,7 +77,9 @@ public final class ArrowProjectExec extends SparkPlan {
 
   @Override
   public RDD<ColumnarBatch> doExecuteColumnar() {
-    List<ColumnSource> sources = Projection.compile(projectList, child.output(), longMetric(NANOS))
+    FunctionMetrics functions =
+        new FunctionMetrics(longMetric(NANOS), longMetric(ARGUMENT_BYTES), longMetric(RESULT_BYTES));
+    List<ColumnSource> sources = Projection.compile(projectList, child.output(), functions)
         .orElseThrow(() -> new IllegalStateException("Cannot run on columns: " + projectList.mkString(", ")));
     return child.executeColumnar().mapPartitionsWithEvaluator(
         new ArrowProjectFactory(sources, longMetric(ROWS), longMetric(BATCHES)),

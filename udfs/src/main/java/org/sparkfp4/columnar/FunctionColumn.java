@@ -2,7 +2,6 @@ package org.sparkfp4.columnar;
 
 import java.util.List;
 import org.apache.arrow.memory.BufferAllocator;
-import org.apache.spark.sql.execution.metric.SQLMetric;
 import org.sparkfp4.functions.ArrowUdf;
 
 /**
@@ -11,9 +10,10 @@ import org.sparkfp4.functions.ArrowUdf;
  * @param name for messages
  * @param arguments input columns and literals
  * @param inputNames names of the input batch's columns, for messages
- * @param nanos takes the time spent in the function
+ * @param metrics take what the function did
  */
-record FunctionColumn(ArrowUdf udf, String name, List<ColumnSource> arguments, List<String> inputNames, SQLMetric nanos)
+record FunctionColumn(
+    ArrowUdf udf, String name, List<ColumnSource> arguments, List<String> inputNames, FunctionMetrics metrics)
     implements ColumnSource {
   @Override
   public ColumnReader open(BufferAllocator allocator) {

@@ -31,7 +31,7 @@ final class FunctionReader implements ColumnReader {
               + e.getMessage(), e);
     }
 
-    function.nanos().add(System.nanoTime() - start);
+    function.metrics().add(System.nanoTime() - start, columns, result);
     return result;
   }
 

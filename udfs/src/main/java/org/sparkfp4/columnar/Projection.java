@@ -9,7 +9,6 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.ScalaUDF;
-import org.apache.spark.sql.execution.metric.SQLMetric;
 import org.sparkfp4.functions.ArrowUdf;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
@@ -20,11 +19,11 @@ import scala.jdk.javaapi.CollectionConverters;
  */
 final class Projection {
   private final List<Attribute> input;
-  private final SQLMetric nanos;
+  private final FunctionMetrics metrics;
 
-  private Projection(Seq<Attribute> input, SQLMetric nanos) {
+  private Projection(Seq<Attribute> input, FunctionMetrics metrics) {
     this.input = CollectionConverters.asJava(input);
-    this.nanos = nanos;
+    this.metrics = metrics;
   }
 
   /** Whether all of it can run on columns and some of it gains by that. */
@@ -35,11 +34,12 @@ final class Projection {
   }
 
   /**
-   * @param nanos takes the time that functions take
+   * @param metrics take what the functions did
    * @return one source an expression, or nothing if one of them has no columnar form
    */
-  static Optional<List<ColumnSource>> compile(Seq<NamedExpression> expressions, Seq<Attribute> input, SQLMetric nanos) {
-    Projection projection = new Projection(input, nanos);
+  static Optional<List<ColumnSource>> compile(
+      Seq<NamedExpression> expressions, Seq<Attribute> input, FunctionMetrics metrics) {
+    Projection projection = new Projection(input, metrics);
     return projection.all(CollectionConverters.asJava(expressions), true);
   }
 
@@ -95,6 +95,6 @@ final class Projection {
     }
 
     List<String> names = input.stream().map(Attribute::name).toList();
-    return Optional.of(new FunctionColumn(udf.get(), expression.name(), arguments.get(), names, nanos));
+    return Optional.of(new FunctionColumn(udf.get(), expression.name(), arguments.get(), names, metrics));
   }
 }

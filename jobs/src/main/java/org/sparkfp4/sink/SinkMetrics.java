@@ -1,0 +1,139 @@
+package org.sparkfp4.sink;
+
+import java.util.List;
+import org.apache.spark.sql.connector.metric.CustomMetric;
+import org.apache.spark.sql.connector.metric.CustomSumMetric;
+import org.apache.spark.sql.connector.metric.CustomTaskMetric;
+import org.sparkfp4.metrics.ByteSumMetric;
+import org.sparkfp4.metrics.ProcessCounter;
+import org.sparkfp4.metrics.TaskCount;
+
+/** What the writer of a shard has counted so far. */
+final class SinkMetrics {
+  // Spark shows this one as the task's output too
+  private static final String BYTES = "bytesWritten";
+  private static final String UNITS = "units";
+  private static final String ZERO_UNITS = "zeroUnits";
+  private static final String SATURATED = "saturatedCodes";
+  private static final String SUBNORMAL = "subnormalScales";
+  private static final String REQUANTIZED = "requantizedBlocks";
+
+  private long units;
+  private long zeroUnits;
+  private long saturated;
+  private long subnormal;
+  private long requantized;
+
+  /** What Spark shows of a write. */
+  static CustomMetric[] all() {
+    return new CustomMetric[] {
+      new Bytes(), new Units(), new ZeroUnits(), new SaturatedCodes(), new SubnormalScales(), new RequantizedBlocks()
+    };
+  }
+
+  void addSlab(EncodedSlab slab) {
+    long largest = CodeCounts.saturated(slab.packed());
+    long small = CodeCounts.subnormal(slab.scales());
+    saturated += largest;
+    subnormal += small;
+    ProcessCounter.SINK_SATURATED_CODES.add(largest);
+    ProcessCounter.SINK_SUBNORMAL_SCALES.add(small);
+  }
+
+  /** Adds a unit by what is said of its members. */
+  void addUnit(List<LayerError> members) {
+    long zero = members.get(0).amax() == 0 ? 1 : 0;
+    long anew = members.stream().mapToLong(LayerError::requantized).sum();
+    units++;
+    zeroUnits += zero;
+    requantized += anew;
+    ProcessCounter.SINK_UNITS.add(1);
+    ProcessCounter.SINK_ZERO_UNITS.add(zero);
+    ProcessCounter.SINK_REQUANTIZED_BLOCKS.add(anew);
+  }
+
+  /** {@code bytes} is the shard's length so far. */
+  CustomTaskMetric[] values(long bytes) {
+    return new CustomTaskMetric[] {
+      new TaskCount(BYTES, bytes),
+      new TaskCount(UNITS, units),
+      new TaskCount(ZERO_UNITS, zeroUnits),
+      new TaskCount(SATURATED, saturated),
+      new TaskCount(SUBNORMAL, subnormal),
+      new TaskCount(REQUANTIZED, requantized)
+    };
+  }
+
+  /** Made by Spark from its class's name, as those below. */
+  public static final class Bytes extends ByteSumMetric {
+    @Override
+    public String name() {
+      return BYTES;
+    }
+
+    @Override
+    public String description() {
+      return "size of shards written";
+    }
+  }
+
+  public static final class Units extends CustomSumMetric {
+    @Override
+    public String name() {
+      return UNITS;
+    }
+
+    @Override
+    public String description() {
+      return "number of units";
+    }
+  }
+
+  public static final class ZeroUnits extends CustomSumMetric {
+    @Override
+    public String name() {
+      return ZERO_UNITS;
+    }
+
+    @Override
+    public String description() {
+      return "number of units of zeros";
+    }
+  }
+
+  public static final class SaturatedCodes extends CustomSumMetric {
+    @Override
+    public String name() {
+      return SATURATED;
+    }
+
+    @Override
+    public String description() {
+      return "number of codes of magnitude 6";
+    }
+  }
+
+  public static final class SubnormalScales extends CustomSumMetric {
+    @Override
+    public String name() {
+      return SUBNORMAL;
+    }
+
+    @Override
+    public String description() {
+      return "number of subnormal block scales";
+    }
+  }
+
+  public static final class RequantizedBlocks extends CustomSumMetric {
+    @Override
+    public String name() {
+      return REQUANTIZED;
+    }
+
+    @Override
+    public String description() {
+      return "number of blocks that no exact cast could hold";
+    }
+  }
+}

@@ -1,0 +1,105 @@
+package org.sparkfp4.jobs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.jar.JarFile;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.Test;
+
+/** The jar for spark-submit: nothing that Spark brings, and a list of what else is in it. */
+class ShadedJarIT {
+  private static final Path JAR = Path.of(System.getProperty("sparkfp4.jar"));
+
+  /** Two copies of a class are two classes, or one of a version that the other side does not expect. */
+  @Test
+  void noClassIsSparksToo() throws IOException {
+    Set<String> ours = classes(JAR);
+    Set<String> twice = new TreeSet<>();
+    for (String jar : Files.readString(JAR.resolveSibling("spark.classpath")).strip().split(":")) {
+      Set<String> both = classes(Path.of(jar));
+      both.retainAll(ours);
+      both.forEach(name -> twice.add(name + " of " + Path.of(jar).getFileName()));
+    }
+
+    assertThat(ours).contains("org/sparkfp4/jobs/Main.class", "picocli/CommandLine.class");
+    assertThat(twice).isEmpty();
+  }
+
+  /** Nor under another name: only what is listed is inside. */
+  @Test
+  void packagesAreThoseOfTheListedDependencies() throws IOException {
+    Set<String> groups = new HashSet<>(Set.of("org/sparkfp4/"));
+    for (JsonNode component : components("required")) {
+      groups.add(component.path("name").asText());
+    }
+
+    List<String> strange = classes(JAR).stream()
+        .filter(name -> groups.stream().noneMatch(name::contains))
+        .toList();
+    assertThat(strange).as("classes of no component of the bill of materials, %s", groups).isEmpty();
+  }
+
+  @Test
+  void noticeNamesEveryComponentAndItsLicence() throws IOException {
+    String notice = new String(read("META-INF/THIRD-PARTY.txt"), StandardCharsets.UTF_8);
+    for (JsonNode component : components("required")) {
+      if (component.path("group").asText().equals("org.sparkfp4")) {
+        continue;
+      }
+
+      String coordinates = String.join(
+          ":", component.path("group").asText(), component.path("name").asText(), component.path("version").asText());
+      assertThat(notice).contains(coordinates);
+      assertThat(component.path("licenses")).as("licences of %s", coordinates).isNotEmpty();
+    }
+  }
+
+  @Test
+  void billOfMaterialsHasWhatSparkBringsInOneVersion() throws IOException {
+    List<String> names = components("optional").stream()
+        .map(component -> component.path("group").asText() + ":" + component.path("name").asText())
+        .toList();
+
+    assertThat(names).doesNotHaveDuplicates().contains("org.apache.spark:spark-sql_2.13", "org.apache.arrow:arrow-vector");
+  }
+
+  /** Components of a scope: required ones are in the jar, optional ones are Spark's. */
+  private static List<JsonNode> components(String scope) throws IOException {
+    List<JsonNode> components = new ArrayList<>();
+    for (JsonNode component : new ObjectMapper().readTree(read("META-INF/sbom/sparkfp4.cdx.json")).path("components")) {
+      if (component.path("scope").asText("required").equals(scope)) {
+        components.add(component);
+      }
+    }
+
+    assertThat(components).isNotEmpty();
+    return components;
+  }
+
+  private static byte[] read(String entry) throws IOException {
+    try (JarFile jar = new JarFile(JAR.toFile()); InputStream in = jar.getInputStream(jar.getEntry(entry))) {
+      return in.readAllBytes();
+    }
+  }
+
+  private static Set<String> classes(Path file) throws IOException {
+    try (JarFile jar = new JarFile(file.toFile())) {
+      return jar.stream()
+          .map(entry -> entry.getName())
+          .filter(name -> name.endsWith(".class") && !name.startsWith("META-INF/") && !name.endsWith("-info.class"))
+          .collect(Collectors.toCollection(HashSet::new));
+    }
+  }
+}
