@@ -44,7 +44,8 @@ class ModelFuzz {
 
   private static void plan(List<LocatedTensor> tensors, JsonNode config, Layout layout) {
     PlanOptions options =
-        new PlanOptions(layout.name(), "rtn", "linears", false, 0, new Selection(List.of(), List.of(), false, false), false);
+        new PlanOptions(
+            layout.name(), "rtn", "linears", false, 0, new Selection(List.of(), List.of(), false, false), false);
     PlanSource source =
         new PlanSource("file:/model", config, List.of(new SourceFile("model.safetensors", 1, 1)), tensors);
     QuantizationPlan plan = new Planner(source, FAMILIES.of(new ModelConfig(config)), layout, options, 1 << 20).plan();
