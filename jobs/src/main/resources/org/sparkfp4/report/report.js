@@ -47,7 +47,7 @@ function drawnMap(title, caption, maps, words) {
     chart(
       label,
       mapHeight(map) + (words.slanted ? 204 : 112),
-      Math.min(4000, map.cols.length * (words.slanted ? 26 : 3) + 66),
+      Math.min(4000, map.cols.length * (words.slanted ? 26 : 2) + 66),
       () => heatMap(shown, words)
     )
   );
@@ -85,7 +85,18 @@ function bars(names, series, label, x, y, percent) {
         splitLine: { show: false },
         axisLabel: { color: colour('--soft'), fontSize: small(), hideOverlap: true }
       }),
-      yAxis: axis({ type: 'value', name: y, nameLocation: 'middle', nameGap: 42, axisLine: { show: false } }),
+      yAxis: axis({
+        type: 'value',
+        name: y,
+        nameLocation: 'middle',
+        nameGap: 42,
+        axisLine: { show: false },
+        axisLabel: {
+          color: colour('--soft'),
+          fontSize: small(),
+          formatter: value => (value >= 10000 ? value / 1000 + 'k' : whole.format(value))
+        }
+      }),
       series: series.map(each => ({
         type: 'bar',
         stack: 'all',

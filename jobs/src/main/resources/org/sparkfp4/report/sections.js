@@ -202,7 +202,10 @@ function histogram() {
     'How errors are distributed',
     'Number of layers by relative error.',
     bars(
-      first.map((n, i) => (bins.from + (i + 0.5) * bins.width).toFixed(4)),
+      first.map(
+        (n, i) =>
+          (bins.from + (i + 0.5) * bins.width).toFixed(4) + (bins.open && i === first.length - 1 ? ' and more' : '')
+      ),
       names.map(name => ({ name, data: bins.kinds[name] })),
       'Histogram of relative errors',
       'relative error',
