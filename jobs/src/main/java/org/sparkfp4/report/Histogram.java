@@ -11,18 +11,24 @@ import java.util.stream.Collectors;
  *
  * @param from where the first bin begins
  * @param width of a bin
+ * @param open whether the last bin has errors too that are above it: a few of them must not hide how the others are
  * @param kinds number of layers in each bin
  */
-record Histogram(double from, double width, Map<String, long[]> kinds) {
+record Histogram(double from, double width, boolean open, Map<String, long[]> kinds) {
   private static final int BINS = 40;
+
+  /** Share of the layers that the bins span. */
+  private static final double SHOWN = 0.995;
 
   /** Kinds that are told apart; a page has as many colours. */
   private static final int KINDS = 7;
 
   static Histogram of(List<LayerRow> rows) {
     List<LayerRow> finite = rows.stream().filter(row -> Double.isFinite(row.relativeError())).toList();
-    double least = finite.stream().mapToDouble(LayerRow::relativeError).min().orElse(0);
-    double most = finite.stream().mapToDouble(LayerRow::relativeError).max().orElse(0);
+    double[] errors = finite.stream().mapToDouble(LayerRow::relativeError).sorted().toArray();
+    double least = errors.length == 0 ? 0 : errors[0];
+    double most = errors.length == 0 ? 0 : errors[(int) ((errors.length - 1) * SHOWN)];
+    boolean open = errors.length > 0 && errors[errors.length - 1] > most;
     double width = Math.max(most - least, 1e-6) / BINS;
     Map<String, Long> sizes = finite.stream().collect(Collectors.groupingBy(LayerRow::kind, Collectors.counting()));
     List<String> named = new ArrayList<>(sizes.keySet());
@@ -38,6 +44,6 @@ record Histogram(double from, double width, Map<String, long[]> kinds) {
       kinds.computeIfAbsent(kind, key -> new long[BINS])[bin]++;
     }
 
-    return new Histogram(least, width, kinds);
+    return new Histogram(least, width, open, kinds);
   }
 }

@@ -8,8 +8,8 @@ import org.sparkfp4.verify.Accuracy;
 import org.sparkfp4.verify.LayerCheck;
 
 /**
- * A quantized layer in the table of a report. What a run did not look at is null: {@code quantize} knows sums of errors,
- * {@code verify} has decoded every code.
+ * A quantized layer in the table of a report. What a run did not look at is null: {@code quantize} knows sums of
+ * errors, {@code verify} has decoded every code.
  *
  * @param module the layer's name
  * @param role what it is for

@@ -10,8 +10,8 @@ import java.util.stream.Collectors;
 
 /**
  * Finds layers whose error is far above that of others of their kind: above median + 6 · 1.4826 · MAD, MAD being the
- * median distance from the median, which a few outliers do not move. 1.4826 · MAD is the standard deviation of a normal
- * distribution. Where nearly all errors are the same, one in twenty above the median is still nothing.
+ * median distance from the median, which a few outliers do not move. 1.4826 · MAD is the standard deviation of a
+ * normal distribution. Where nearly all errors are the same, one in twenty above the median is still nothing.
  */
 final class Outliers {
   private static final double DEVIATIONS = 6;

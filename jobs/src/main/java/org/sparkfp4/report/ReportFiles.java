@@ -29,7 +29,8 @@ public final class ReportFiles {
    */
   public static ReportFiles of(String page) {
     if (!page.endsWith(ENDING) || page.endsWith("/" + ENDING) || page.equals(ENDING)) {
-      throw new IllegalArgumentException("Invalid --report: " + page + ", must be the name of a file that ends in .html");
+      throw new IllegalArgumentException(
+          "Invalid --report: " + page + ", must be the name of a file that ends in .html");
     }
 
     return new ReportFiles(new Path(page));

@@ -10,12 +10,12 @@ import java.nio.charset.StandardCharsets;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** The report as one page that needs nothing but itself: style, script, the plotting library and the figures are in it. */
+/** The report as one page that needs nothing but itself: style, scripts, plotting library and figures are in it. */
 final class ReportPage {
   private static final ObjectMapper JSON = new ObjectMapper();
 
   /** Where the template wants the title, the data or a resource. */
-  private static final Pattern PLACE = Pattern.compile("\\{\\{(title|data|report\\.css|report\\.js|echarts\\.min\\.js)}}");
+  private static final Pattern PLACE = Pattern.compile("\\{\\{([a-z.]+)}}");
 
   private ReportPage() {}
 

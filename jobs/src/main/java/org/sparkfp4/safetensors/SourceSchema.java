@@ -19,8 +19,8 @@ final class SourceSchema {
       .add("file", DataTypes.StringType, false);
 
   /**
-   * Six little-endian CRC-32C, of data0 to data2 and scale0 to scale2 as a reader got them; 0 for one that is null. They
-   * are summed when the row is, not when its successor is announced.
+   * Six little-endian CRC-32C, of data0 to data2 and scale0 to scale2 as a reader got them; 0 for one that is null.
+   * They are taken when the row is, not when it is announced.
    */
   static final String CHECKSUMS = "checksums";
 

@@ -10,8 +10,8 @@ import org.sparkfp4.plan.PlanOptions;
 import org.sparkfp4.plan.SourceFile;
 
 /**
- * {@code sparkfp4-manifest.json}: where a finished checkpoint comes from and what it must consist of. Beside it lies its
- * own SHA-256, in the form that {@code sha256sum} reads.
+ * {@code sparkfp4-manifest.json}: where a finished checkpoint comes from and what it must consist of. Beside it lies
+ * its own SHA-256, in the form that {@code sha256sum} reads.
  *
  * @param producer product and version
  * @param fingerprint the plan's

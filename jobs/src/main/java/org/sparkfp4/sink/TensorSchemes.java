@@ -15,8 +15,8 @@ import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.plan.ShardItem;
 
 /**
- * The scheme of every tensor of a plan in few lines: names that differ in numbers are one, with the numbers as ranges. It
- * is complete: expanding the ranges gives each name once.
+ * The scheme of every tensor of a plan in few lines: names that differ in numbers are one, with the numbers as ranges.
+ * It is complete: expanding the ranges gives each name once.
  */
 final class TensorSchemes {
   /** A number that is a whole part of a name. */

@@ -61,8 +61,8 @@ final class QuantizedFolder {
   }
 
   /**
-   * The manifest; null where another producer made the checkpoint. One whose own digest is not right is a difference, and
-   * null too: nothing is held against it.
+   * The manifest; null where another producer made the checkpoint. One whose own digest is not right is a difference,
+   * and null too: nothing is held against it.
    */
   Manifest manifest(Differences differences) throws IOException {
     byte[] content = content(Manifest.FILE);

@@ -62,8 +62,8 @@ public final class Verification {
   /**
    * @param source the checkpoint that was quantized
    * @param folder the quantized checkpoint
-   * @param sample how many layers are quantized again and compared byte for byte; null for {@link #SAMPLE} of a checkpoint
-   *     with a manifest, whose digests show whether its bytes are those that were written, and all of another
+   * @param sample how many layers are quantized again and compared byte for byte; null for {@link #SAMPLE} of a
+   *     checkpoint with a manifest, whose digests show whether its bytes are those that were written, and all of another
    */
   public Verification(SparkSession spark, Checkpoint source, String folder, SampleSize sample) {
     this(spark, source, ModelFamilies.builtIn(), folder, sample);

@@ -107,7 +107,10 @@ class ReportTest {
     assertThat(made.dom()).contains("data-charts=\"2\"").contains(">Options<").doesNotContain("class=\"verdict");
     Browser.Visit seen = browser.open(folder.resolve("seen.html"), 1280, false);
     assertThat(seen.console()).isEmpty();
-    assertThat(seen.dom()).contains("data-charts=\"5\"").contains("</svg>No difference found").contains("1 expert saw none");
+    assertThat(seen.dom())
+        .contains("data-charts=\"5\"")
+        .contains("</svg>No difference found")
+        .contains("1 expert saw none");
   }
 
   @Test
@@ -131,8 +134,8 @@ class ReportTest {
     SparkSubmitResult result = succeed("verify", "--source", odd.toString(), "--quantized", made.toString());
 
     assertThat(result.out())
-        .containsPattern("Outlier: model.layers.1.mlp.experts.2.down_proj has a relative error of 0\\.\\d{4}, the median "
-            + "of its kind is 0\\.09\\d\\d\n")
+        .containsPattern("Outlier: model.layers.1.mlp.experts.2.down_proj has a relative error of 0\\.\\d{4}, the "
+            + "median of its kind is 0\\.09\\d\\d\n")
         .endsWith("No difference found\n");
   }
 

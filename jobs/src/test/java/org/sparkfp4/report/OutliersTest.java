@@ -32,8 +32,10 @@ class OutliersTest {
 
   @Test
   void placesOfModules() {
-    assertThat(ModulePlace.of("model.layers.3.mlp.experts.17.gate_proj")).isEqualTo(new ModulePlace(3, 17, "gate_proj"));
-    assertThat(ModulePlace.of("model.layers.3.mlp.shared_experts.up_proj")).isEqualTo(new ModulePlace(3, null, "up_proj"));
+    assertThat(ModulePlace.of("model.layers.3.mlp.experts.17.gate_proj"))
+        .isEqualTo(new ModulePlace(3, 17, "gate_proj"));
+    assertThat(ModulePlace.of("model.layers.3.mlp.shared_experts.up_proj"))
+        .isEqualTo(new ModulePlace(3, null, "up_proj"));
     assertThat(ModulePlace.of("lm_head")).isEqualTo(new ModulePlace(null, null, "lm_head"));
     assertThat(ModulePlace.withinLayer("model.layers.3.self_attn.q_proj")).isEqualTo("self_attn.q_proj");
   }

@@ -37,7 +37,8 @@ class TensorSchemesTest {
 
   private static ShardItem copied(String name) {
     return new ShardItem.Copied(
-        new LocatedTensor(name, DType.BF16, List.of(1L), "f", 0, 2), new TensorInfo(name, DType.BF16, List.of(1L), 0, 2));
+        new LocatedTensor(name, DType.BF16, List.of(1L), "f", 0, 2),
+        new TensorInfo(name, DType.BF16, List.of(1L), 0, 2));
   }
 
   private static QuantizationPlan plan(List<ShardItem> items, List<DroppedTensor> dropped) {
