@@ -18,7 +18,7 @@ import org.sparkfp4.sink.StagingFolder;
 
 /** The JSON files beside the shards of a quantized checkpoint. */
 final class QuantizedFolder {
-  private static final ObjectMapper JSON = Utf8Json.mapper().build();
+  private static final ObjectMapper JSON = new ObjectMapper();
 
   private final Path path;
   private final FileSystem fs;
@@ -80,7 +80,7 @@ final class QuantizedFolder {
     }
 
     try (InputStream in = fs.open(ChildPath.of(path, file))) {
-      return JSON.readTree(in);
+      return JSON.readTree(Utf8Json.reader(in));
     } catch (JsonProcessingException e) {
       throw new IOException("Cannot verify " + path + ": " + file + " is no JSON: " + e.getOriginalMessage(), e);
     }
