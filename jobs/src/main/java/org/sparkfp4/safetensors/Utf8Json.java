@@ -9,8 +9,8 @@ import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 
 /**
- * JSON in files, which is UTF-8. Jackson, given bytes, takes some for UTF-16 or UTF-32, and what does not go with that is
- * then a failure of the file system and not one of the text.
+ * JSON in files, which is UTF-8. Jackson, given bytes, takes some for UTF-16 or UTF-32, and what does not go with that
+ * is then a failure of the file system and not one of the text.
  */
 public final class Utf8Json {
   private Utf8Json() {}

@@ -58,7 +58,9 @@ class ShadedJarIT {
         .map(component -> component.path("group").asText() + ":" + component.path("name").asText())
         .toList();
 
-    assertThat(names).doesNotHaveDuplicates().contains("org.apache.spark:spark-sql_2.13", "org.apache.arrow:arrow-vector");
+    assertThat(names)
+        .doesNotHaveDuplicates()
+        .contains("org.apache.spark:spark-sql_2.13", "org.apache.arrow:arrow-vector");
   }
 
   /** Components of a scope: required ones are in the jar, optional ones are Spark's. */
