@@ -5,6 +5,7 @@ import com.fasterxml.jackson.core.json.JsonReadFeature;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.databind.node.MissingNode;
 import java.io.FileNotFoundException;
 import java.io.IOException;
@@ -34,7 +35,7 @@ public final class Checkpoint {
   public static final String CONFIG = "config.json";
 
   // Python writes infinities and NaN without quotes, and some models' config.json have them
-  private static final ObjectMapper JSON = Utf8Json.mapper()
+  private static final ObjectMapper JSON = JsonMapper.builder()
       .enable(DeserializationFeature.FAIL_ON_READING_DUP_TREE_KEY, DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
       .enable(JsonReadFeature.ALLOW_NON_NUMERIC_NUMBERS)
       .build();
@@ -132,7 +133,7 @@ public final class Checkpoint {
    */
   public static JsonNode parseConfig(Object folder, InputStream in) throws IOException {
     try {
-      JsonNode config = JSON.readTree(in);
+      JsonNode config = JSON.readTree(Utf8Json.reader(in));
       if (!config.isObject()) {
         throw new InvalidCheckpointException(folder, CONFIG + " is no JSON object");
       }

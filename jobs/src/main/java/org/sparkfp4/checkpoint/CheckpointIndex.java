@@ -21,7 +21,7 @@ import org.sparkfp4.safetensors.Utf8Json;
 public record CheckpointIndex(Map<String, String> weightMap) {
   public static final String NAME = "model.safetensors.index.json";
 
-  private static final JsonFactory JSON = Utf8Json.factory()
+  private static final JsonFactory JSON = JsonFactory.builder()
       .disable(JsonFactory.Feature.CANONICALIZE_FIELD_NAMES)
       .disable(JsonFactory.Feature.INTERN_FIELD_NAMES)
       .build();
@@ -44,7 +44,7 @@ public record CheckpointIndex(Map<String, String> weightMap) {
    *     twice, or names a file that is not directly in the folder
    */
   static CheckpointIndex parse(Object folder, InputStream in) throws IOException {
-    try (JsonParser json = JSON.createParser(in)) {
+    try (JsonParser json = JSON.createParser(Utf8Json.reader(in))) {
       return new CheckpointIndex(weightMap(folder, json));
     } catch (JsonProcessingException e) {
       throw new InvalidCheckpointException(folder, NAME + " is no JSON: " + e.getOriginalMessage(), e);

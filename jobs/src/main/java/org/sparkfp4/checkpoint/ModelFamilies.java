@@ -7,6 +7,8 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonMappingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.PropertyNamingStrategies;
+import com.fasterxml.jackson.databind.json.JsonMapper;
+import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
@@ -28,7 +30,7 @@ import org.sparkfp4.safetensors.Utf8Json;
 
 /** Model families: those of the table families.json beside this class, or those of a user's file of the same form. */
 public final class ModelFamilies {
-  private static final ObjectMapper JSON = Utf8Json.mapper()
+  private static final ObjectMapper JSON = JsonMapper.builder()
       .propertyNamingStrategy(PropertyNamingStrategies.SNAKE_CASE)
       .enable(JsonParser.Feature.STRICT_DUPLICATE_DETECTION)
       .defaultSetterInfo(JsonSetter.Value.forContentNulls(Nulls.FAIL))
@@ -64,7 +66,7 @@ public final class ModelFamilies {
 
   static ModelFamilies ofFile(String file, byte[] content) throws IOException {
     try {
-      Table table = JSON.readValue(content, Table.class);
+      Table table = JSON.readValue(Utf8Json.reader(new ByteArrayInputStream(content)), Table.class);
       if (table == null) {
         throw new IllegalArgumentException("it is null, must be an object with families");
       }

@@ -23,14 +23,14 @@ import org.sparkfp4.safetensors.Utf8Json;
  */
 public final class AmaxFile {
   private static final JsonFactory JSON =
-      Utf8Json.factory().enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION).build();
+      JsonFactory.builder().enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION).build();
 
   private AmaxFile() {}
 
   /** Reads the amax of units, by unit number. */
   public static Map<Integer, Float> read(Configuration configuration, Path path) throws IOException {
     FileSystem fileSystem = RawFileSystem.of(path, configuration);
-    try (InputStream in = fileSystem.open(path); JsonParser json = JSON.createParser(in)) {
+    try (InputStream in = fileSystem.open(path); JsonParser json = JSON.createParser(Utf8Json.reader(in))) {
       if (json.nextToken() != JsonToken.START_OBJECT) {
         throw new IOException("Invalid amax file " + path + ": it is no JSON object");
       }

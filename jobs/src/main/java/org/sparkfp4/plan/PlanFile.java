@@ -5,6 +5,7 @@ import com.fasterxml.jackson.annotation.Nulls;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.json.JsonMapper;
 import java.io.BufferedInputStream;
 import java.io.BufferedOutputStream;
 import java.io.IOException;
@@ -23,7 +24,7 @@ import org.sparkfp4.safetensors.Utf8Json;
 public final class PlanFile {
   private static final int BUFFER_BYTES = 1 << 20;
 
-  private static final ObjectMapper JSON = Utf8Json.mapper()
+  private static final ObjectMapper JSON = JsonMapper.builder()
       .enable(DeserializationFeature.FAIL_ON_NULL_FOR_PRIMITIVES)
       .enable(DeserializationFeature.FAIL_ON_MISSING_CREATOR_PROPERTIES)
       .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
@@ -72,7 +73,7 @@ public final class PlanFile {
   /** Parses a plan and closes the stream; {@code path} is what messages call it. */
   static QuantizationPlan parse(Path path, InputStream plan) throws IOException {
     try (InputStream in = plan) {
-      QuantizationPlan read = JSON.readValue(in, QuantizationPlan.class);
+      QuantizationPlan read = JSON.readValue(Utf8Json.reader(in), QuantizationPlan.class);
       if (read == null) {
         throw new InvalidPlanException(path, "it is null, must be an object", null);
       }

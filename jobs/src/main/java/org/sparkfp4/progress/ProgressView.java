@@ -15,8 +15,8 @@ public interface ProgressView extends AutoCloseable {
   /**
    * The view that a setting asks for.
    *
-   * @param setting of {@code spark.fp4.progress}: line (one line of a terminal, drawn again and again), log (lines of the
-   *     log), off, or auto: line where standard error is a terminal, else log
+   * @param setting of {@code spark.fp4.progress}: line (one line of a terminal, drawn again and again), log (lines of
+   *     the log), off, or auto: line where standard error is a terminal, else log
    * @throws IllegalArgumentException if it is none of these
    */
   static ProgressView of(String setting) {

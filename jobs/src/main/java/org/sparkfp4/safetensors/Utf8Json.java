@@ -1,21 +1,31 @@
 package org.sparkfp4.safetensors;
 
-import com.fasterxml.jackson.core.JsonFactory;
-import com.fasterxml.jackson.core.JsonFactoryBuilder;
-import com.fasterxml.jackson.databind.json.JsonMapper;
+import com.fasterxml.jackson.core.JsonParseException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.InputStreamReader;
+import java.io.Reader;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
 
 /**
- * JSON in files, which is UTF-8. Jackson would take some first bytes for those of UTF-16 or UTF-32, and refuse what
- * follows as a failure of the file system and not as one of the text.
+ * JSON in files, which is UTF-8. Jackson, given bytes, takes some for UTF-16 or UTF-32, and what does not go with that
+ * is then a failure of the file system and not one of the text.
  */
 public final class Utf8Json {
   private Utf8Json() {}
 
-  public static JsonFactoryBuilder factory() {
-    return new JsonFactoryBuilder().disable(JsonFactory.Feature.CHARSET_DETECTION);
-  }
-
-  public static JsonMapper.Builder mapper() {
-    return JsonMapper.builder(factory().build());
+  /** The characters of a file; {@link JsonParseException} where it is no UTF-8. */
+  public static Reader reader(InputStream in) {
+    return new InputStreamReader(in, StandardCharsets.UTF_8.newDecoder()) {
+      @Override
+      public int read(char[] into, int from, int length) throws IOException {
+        try {
+          return super.read(into, from, length);
+        } catch (CharacterCodingException e) {
+          throw new JsonParseException(null, "it is no UTF-8", e);
+        }
+      }
+    };
   }
 }

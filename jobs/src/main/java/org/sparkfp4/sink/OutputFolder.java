@@ -21,7 +21,7 @@ import org.sparkfp4.safetensors.Utf8Json;
 public final class OutputFolder {
   public static final String INDEX = "model.safetensors.index.json";
 
-  private static final ObjectMapper JSON = Utf8Json.mapper().build();
+  private static final ObjectMapper JSON = new ObjectMapper();
   private static final String SHARD = "model-\\d{5,}-of-\\d{5,}\\.safetensors";
 
   private final FileSystem fs;
@@ -66,7 +66,7 @@ public final class OutputFolder {
     }
 
     try (InputStream in = fs.open(manifestFile())) {
-      return JSON.readValue(in.readAllBytes(), Manifest.class);
+      return JSON.readValue(Utf8Json.reader(in), Manifest.class);
     } catch (JsonProcessingException e) {
       throw new IOException(
           "Invalid manifest " + manifestFile() + ": " + e.getOriginalMessage() + "; choose another folder, or empty "
@@ -175,7 +175,7 @@ public final class OutputFolder {
 
     try (InputStream in = fs.open(index())) {
       // compared as text: numbers have several types in a tree
-      return JSON.readTree(in).toString().equals(IndexFile.of(plan).toString());
+      return JSON.readTree(Utf8Json.reader(in)).toString().equals(IndexFile.of(plan).toString());
     } catch (JsonProcessingException e) {
       return false;
     }

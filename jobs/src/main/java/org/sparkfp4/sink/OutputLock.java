@@ -38,7 +38,7 @@ public final class OutputLock implements AutoCloseable {
   private static final Duration BETWEEN_ATTEMPTS = Duration.ofMillis(50);
   private static final int ATTEMPTS = 10;
   private static final Logger LOG = LoggerFactory.getLogger(OutputLock.class);
-  private static final ObjectMapper JSON = Utf8Json.mapper().build();
+  private static final ObjectMapper JSON = new ObjectMapper();
 
   private final FileSystem fs;
   private final Path file;
@@ -187,7 +187,7 @@ public final class OutputLock implements AutoCloseable {
     try {
       for (int attempt = 0; attempt < 20; attempt++) {
         try (InputStream in = fs.open(file)) {
-          return JSON.readValue(in.readAllBytes(), Lease.class);
+          return JSON.readValue(Utf8Json.reader(in), Lease.class);
         } catch (JsonProcessingException e) {
           // its holder may be just about to write it
           pause(file, BETWEEN_ATTEMPTS);

@@ -33,7 +33,7 @@ public final class StagingFolder {
   public static final String NAME = "_sparkfp4";
 
   private static final Logger LOG = LoggerFactory.getLogger(StagingFolder.class);
-  private static final ObjectMapper JSON = Utf8Json.mapper().build();
+  private static final ObjectMapper JSON = new ObjectMapper();
 
   private final FileSystem fs;
   private final Path root;
@@ -123,7 +123,7 @@ public final class StagingFolder {
 
     for (FileStatus file : fs.listStatus(records(), path -> path.getName().matches("\\d{5,}\\.json"))) {
       try (InputStream in = fs.open(file.getPath())) {
-        ShardRecord record = JSON.readValue(in.readAllBytes(), ShardRecord.class);
+        ShardRecord record = JSON.readValue(Utf8Json.reader(in), ShardRecord.class);
         if (record != null) {
           finished.put(record.shard(), record);
         }

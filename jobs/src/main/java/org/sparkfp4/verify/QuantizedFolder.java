@@ -4,6 +4,7 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.MissingNode;
+import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
@@ -25,7 +26,7 @@ import org.sparkfp4.sink.StagingFolder;
 
 /** The JSON files beside the shards of a quantized checkpoint. */
 final class QuantizedFolder {
-  private static final ObjectMapper JSON = Utf8Json.mapper().build();
+  private static final ObjectMapper JSON = new ObjectMapper();
 
   private final Path path;
   private final FileSystem fs;
@@ -129,7 +130,7 @@ final class QuantizedFolder {
     }
 
     try {
-      return JSON.readTree(content);
+      return JSON.readTree(Utf8Json.reader(new ByteArrayInputStream(content)));
     } catch (JsonProcessingException e) {
       throw new IOException("Cannot verify " + path + ": " + file + " is no JSON: " + e.getOriginalMessage(), e);
     }

@@ -25,7 +25,8 @@ public final class Hostile {
   }
 
   /**
-   * Asserts that a file is read or refused in words for its user, and with memory for what it has, not for what it says.
+   * Asserts that a file is read or refused in words for its user, and with memory for what it has, not for what it
+   * says.
    *
    * @param bytes of the file
    */

@@ -22,8 +22,8 @@ import org.sparkfp4.jobs.synthetic.SyntheticFamily;
 import org.sparkfp4.safetensors.DType;
 
 /**
- * What can go wrong under a run, done to real processes. After each fault the same command gives the bytes of a run that
- * nothing disturbed, and keeps the shards that were finished.
+ * What can go wrong under a run, done to real processes. After each fault the same command gives the bytes of a run
+ * that nothing disturbed, and keeps the shards that were finished.
  */
 class FaultsIT {
   private static final String INDEX = "model.safetensors.index.json";
@@ -106,7 +106,8 @@ class FaultsIT {
   @Test
   void taskThatFailsEveryTime() throws Exception {
     Path output = folder.resolve("obstacle");
-    String last = Outputs.identities(undisturbed, ".safetensors").keySet().stream().max(String::compareTo).orElseThrow();
+    String last =
+        Outputs.identities(undisturbed, ".safetensors").keySet().stream().max(String::compareTo).orElseThrow();
     Path obstacle = output.resolve(last);
     try (RunningSubmit running = slow(SparkSubmit.localCluster(1)).start(arguments(output))) {
       awaitRecord(running, output);

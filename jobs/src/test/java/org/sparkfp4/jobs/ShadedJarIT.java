@@ -37,20 +37,6 @@ class ShadedJarIT {
     assertThat(twice).isEmpty();
   }
 
-  /** Nor under another name: only what is listed is inside. */
-  @Test
-  void packagesAreThoseOfTheListedDependencies() throws IOException {
-    Set<String> groups = new HashSet<>(Set.of("org/sparkfp4/"));
-    for (JsonNode component : components("required")) {
-      groups.add(component.path("name").asText());
-    }
-
-    List<String> strange = classes(JAR).stream()
-        .filter(name -> groups.stream().noneMatch(name::contains))
-        .toList();
-    assertThat(strange).as("classes of no component of the bill of materials, %s", groups).isEmpty();
-  }
-
   @Test
   void noticeNamesEveryComponentAndItsLicence() throws IOException {
     String notice = new String(read("META-INF/THIRD-PARTY.txt"), StandardCharsets.UTF_8);
@@ -72,7 +58,9 @@ class ShadedJarIT {
         .map(component -> component.path("group").asText() + ":" + component.path("name").asText())
         .toList();
 
-    assertThat(names).doesNotHaveDuplicates().contains("org.apache.spark:spark-sql_2.13", "org.apache.arrow:arrow-vector");
+    assertThat(names)
+        .doesNotHaveDuplicates()
+        .contains("org.apache.spark:spark-sql_2.13", "org.apache.arrow:arrow-vector");
   }
 
   /** Components of a scope: required ones are in the jar, optional ones are Spark's. */

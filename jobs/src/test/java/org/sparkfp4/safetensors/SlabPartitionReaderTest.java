@@ -162,7 +162,7 @@ class SlabPartitionReaderTest {
     }
   }
 
-  /** Whoever touches the pages: a kernel, Java's own checksum, a copy to the heap. Unwatched, each would end the JVM. */
+  /** Whoever touches the pages: a kernel, Java's own checksum, a copy to the heap. Unwatched, one would end the JVM. */
   @Test
   void bytesThatAreGoneFromUnderTheirMapping() throws IOException {
     List<Consumer<ArrowBuf>> touches = new ArrayList<>();

@@ -1,8 +1,8 @@
 package org.sparkfp4.metrics;
 
 /**
- * The counters {@code spark.fp4.NAME} of a process, which is a driver or an executor. They only rise, and count what was
- * done: a task that is tried again counts again.
+ * The counters {@code spark.fp4.NAME} of a process, which is a driver or an executor. They only rise, and count what
+ * was done: a task that is tried again counts again.
  */
 public enum ProcessCounter {
   /** Bytes of source tensors that partition readers gave, mapped or copied. */
