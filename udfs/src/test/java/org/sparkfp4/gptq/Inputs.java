@@ -2,65 +2,87 @@ package org.sparkfp4.gptq;
 
 import java.nio.FloatBuffer;
 import java.util.Random;
+import org.ejml.data.DMatrixRMaj;
+import org.ejml.dense.row.decomposition.qr.QRDecompositionHouseholderColumn_DDRM;
+import org.ejml.dense.row.mult.MatrixMatrixMult_DDRM;
 
 /** Inputs of a layer, [tokens, K], and the means of their products. */
-final class Inputs {
-  private final double[][] values;
+public final class Inputs {
+  private final DMatrixRMaj values;
 
-  private Inputs(double[][] values) {
+  private Inputs(DMatrixRMaj values) {
     this.values = values;
   }
 
   /**
-   * Normal inputs, mixtures of independent ones whose variances fall off as {@code (1 + i)^-exponent}.
+   * Normal inputs: independent ones whose variances fall off as {@code (1 + i)^-exponent}, rotated at random, and each
+   * column scaled.
    *
-   * @param scales of the columns
+   * @param scales what the columns' standard deviations become
    */
-  static Inputs correlated(int tokens, int cols, double exponent, double[] scales, Random random) {
-    double[][] mixing = new double[cols][cols];
-    for (double[] source : mixing) {
-      for (int i = 0; i < cols; i++) {
-        source[i] = random.nextGaussian() / Math.sqrt(cols);
-      }
+  public static Inputs rotated(int tokens, double exponent, double[] scales, Random random) {
+    int cols = scales.length;
+    DMatrixRMaj sources = normal(tokens, cols, random);
+    for (int at = 0; at < tokens * cols; at++) {
+      sources.data[at] *= StrictMath.pow(1 + at % cols, -exponent / 2);
     }
 
-    double[][] values = new double[tokens][cols];
-    for (double[] token : values) {
-      for (int source = 0; source < cols; source++) {
-        double x = random.nextGaussian() * StrictMath.pow(1 + source, -exponent / 2);
-        for (int i = 0; i < cols; i++) {
-          token[i] += x * mixing[source][i];
-        }
+    DMatrixRMaj values = sources;
+    if (exponent != 0) {
+      QRDecompositionHouseholderColumn_DDRM qr = new QRDecompositionHouseholderColumn_DDRM();
+      qr.decompose(normal(cols, cols, random));
+      values = new DMatrixRMaj(tokens, cols);
+      MatrixMatrixMult_DDRM.mult_reorder(sources, qr.getQ(null, false), values);
+    }
+
+    for (int col = 0; col < cols; col++) {
+      double square = 0;
+      for (int token = 0; token < tokens; token++) {
+        square += values.get(token, col) * values.get(token, col);
       }
 
-      for (int i = 0; i < cols; i++) {
-        token[i] *= scales[i];
+      double factor = scales[col] / Math.sqrt(square / tokens);
+      for (int token = 0; token < tokens; token++) {
+        values.set(token, col, values.get(token, col) * factor);
       }
     }
 
     return new Inputs(values);
   }
 
-  double[][] values() {
+  /** Scales whose logarithms are normal. */
+  public static double[] scales(int cols, double deviation, Random random) {
+    double[] scales = new double[cols];
+    for (int i = 0; i < cols; i++) {
+      scales[i] = StrictMath.exp(deviation * random.nextGaussian());
+    }
+
+    return scales;
+  }
+
+  private static DMatrixRMaj normal(int rows, int cols, Random random) {
+    DMatrixRMaj values = new DMatrixRMaj(rows, cols);
+    for (int at = 0; at < rows * cols; at++) {
+      values.data[at] = random.nextGaussian();
+    }
+
     return values;
   }
 
-  /** The mean of x xᵀ over some of the tokens. */
-  FloatBuffer hessian(int from, int to) {
-    int cols = values[0].length;
-    double[] sums = new double[cols * cols];
-    for (int token = from; token < to; token++) {
-      double[] x = values[token];
-      for (int i = 0; i < cols; i++) {
-        for (int j = 0; j < cols; j++) {
-          sums[i * cols + j] += x[i] * x[j];
-        }
-      }
-    }
+  double value(int token, int col) {
+    return values.get(token, col);
+  }
 
+  /** The mean of x xᵀ over some of the tokens. */
+  public FloatBuffer hessian(int from, int to) {
+    int cols = values.numCols;
+    DMatrixRMaj some = new DMatrixRMaj(to - from, cols);
+    System.arraycopy(values.data, from * cols, some.data, 0, some.getNumElements());
+    DMatrixRMaj sums = new DMatrixRMaj(cols, cols);
+    MatrixMatrixMult_DDRM.multTransA_reorder(some, some, sums);
     FloatBuffer hessian = FloatBuffer.allocate(cols * cols);
-    for (int i = 0; i < sums.length; i++) {
-      hessian.put(i, (float) (sums[i] / (to - from)));
+    for (int i = 0; i < cols * cols; i++) {
+      hessian.put(i, (float) (sums.data[i] / (to - from)));
     }
 
     return hessian;

@@ -101,11 +101,11 @@ class NearestPlaneTest {
     Inputs inputs = inputs(20, cols, random);
     WeightTile tile = tile(cols, random);
     double sum = 0;
-    for (double[] x : inputs.values()) {
+    for (int token = 0; token < 20; token++) {
       for (int row = 0; row < ROWS; row++) {
         double output = 0;
         for (int col = 0; col < cols; col++) {
-          output += tile.errors().get(col, row) * x[col];
+          output += tile.errors().get(col, row) * inputs.value(token, col);
         }
 
         sum += output * output;
@@ -129,7 +129,7 @@ class NearestPlaneTest {
       }
     }
 
-    assertThat(codes.getValue()).isEqualTo(4129716930L);
+    assertThat(codes.getValue()).isEqualTo(332438433L);
   }
 
   @Test
@@ -140,7 +140,7 @@ class NearestPlaneTest {
     Arrays.fill(scales, 1);
     scales[0] = 0;
     scales[21] = 0;
-    FloatBuffer hessian = Inputs.correlated(3 * cols, cols, 1, scales, random).hessian(0, 3 * cols);
+    FloatBuffer hessian = Inputs.rotated(3 * cols, 1, scales, random).hessian(0, 3 * cols);
     WeightTile tile = tile(cols, random);
     WeightTile rounded = copy(tile);
     new NearestPlane(HessianFactor.of(hessian, cols, DAMPING).orElseThrow()).encode(tile);
@@ -171,12 +171,7 @@ class NearestPlaneTest {
   }
 
   private static Inputs inputs(int tokens, int cols, Random random) {
-    double[] scales = new double[cols];
-    for (int i = 0; i < cols; i++) {
-      scales[i] = StrictMath.exp(0.5 * random.nextGaussian());
-    }
-
-    return Inputs.correlated(tokens, cols, 1, scales, random);
+    return Inputs.rotated(tokens, 1, Inputs.scales(cols, 0.5, random), random);
   }
 
   /** Normal weights under scales that make the largest of a block 6, rounded. */
