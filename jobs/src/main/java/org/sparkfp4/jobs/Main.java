@@ -16,8 +16,8 @@ import picocli.CommandLine.TypeConversionException;
     versionProvider = Version.class,
     mixinStandardHelpOptions = true,
     subcommands = {
-      QuantizeCommand.class, CalibrateCommand.class, VerifyCommand.class, InspectCommand.class, SynthesizeCommand.class,
-      DemoCommand.class
+      QuantizeCommand.class, CalibrateCommand.class, QuantizeActivationsCommand.class, VerifyCommand.class,
+      InspectCommand.class, SynthesizeCommand.class, DemoCommand.class
     },
     exitCodeListHeading = "%nExit status:%n",
     exitCodeList = {

@@ -49,7 +49,8 @@ final class PlannedRows implements RowPlanner {
       for (Unit unit : plan.shards().get(shard).units()) {
         boolean cut = unit.isCut(plan.slabBytes());
         if ((cut || !cutOnly) && names.test(unit.name())) {
-          Float known = cut && amax != null ? knownAmax(amax, unit) : null;
+          boolean asked = amax != null && (cut || amax.containsKey(unit.id()));
+          Float known = asked ? knownAmax(amax, unit) : null;
           for (Slab slab : unit.slabs(plan.slabBytes())) {
             rows.add(row(unit, slab, known, files));
           }

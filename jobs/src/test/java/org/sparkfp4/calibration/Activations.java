@@ -2,13 +2,14 @@ package org.sparkfp4.calibration;
 
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import org.sparkfp4.StoredTensor;
 import org.sparkfp4.safetensors.DType;
 
 /** Activations of tests, {@code [tokens, K]}. */
-final class Activations {
+public final class Activations {
   private final float[][] values;
 
   private Activations(float[][] values) {
@@ -16,7 +17,7 @@ final class Activations {
   }
 
   /** Normal activations whose columns differ in size and lean on their neighbours; bf16 values. */
-  static Activations random(int tokens, int cols, long seed) {
+  public static Activations random(int tokens, int cols, long seed) {
     Random random = new Random(seed);
     float[][] values = new float[tokens][cols];
     for (float[] token : values) {
@@ -30,29 +31,34 @@ final class Activations {
     return new Activations(values);
   }
 
-  float[][] values() {
+  public float[][] values() {
     return values;
   }
 
-  int tokens() {
+  public int tokens() {
     return values.length;
   }
 
-  int cols() {
+  public int cols() {
     return values[0].length;
   }
 
-  Activations with(int token, int col, float value) {
+  public Activations with(int token, int col, float value) {
     values[token][col] = value;
     return this;
   }
 
-  /** Some of the tokens. */
-  Activations rows(int from, int to) {
-    return new Activations(java.util.Arrays.copyOfRange(values, from, to));
+  /** Others of the same shape. */
+  public Activations withValues(float[][] others) {
+    return new Activations(others);
   }
 
-  StoredTensor bf16() {
+  /** Some of the tokens. */
+  public Activations rows(int from, int to) {
+    return new Activations(Arrays.copyOfRange(values, from, to));
+  }
+
+  public StoredTensor bf16() {
     ByteBuffer bytes = ByteBuffer.allocate(tokens() * cols() * Short.BYTES).order(ByteOrder.LITTLE_ENDIAN);
     for (float[] token : values) {
       for (float x : token) {
@@ -63,7 +69,7 @@ final class Activations {
     return new StoredTensor(DType.BF16, List.of((long) tokens(), (long) cols()), bytes.array());
   }
 
-  StoredTensor f32() {
+  public StoredTensor f32() {
     ByteBuffer bytes = ByteBuffer.allocate(tokens() * cols() * Float.BYTES).order(ByteOrder.LITTLE_ENDIAN);
     for (float[] token : values) {
       for (float x : token) {
@@ -75,7 +81,7 @@ final class Activations {
   }
 
   /** Expert numbers of each token. */
-  static StoredTensor routing(int[][] experts) {
+  public static StoredTensor routing(int[][] experts) {
     ByteBuffer bytes = ByteBuffer.allocate(experts.length * experts[0].length * Long.BYTES)
         .order(ByteOrder.LITTLE_ENDIAN);
     for (int[] token : experts) {
