@@ -12,6 +12,7 @@ public final class InputAmaxes {
   private static final Pattern EXPERT = Pattern.compile("(.*\\.experts)\\.\\d+(\\.[^.]+)");
 
   private final Map<String, Float> modules = new HashMap<>();
+  private final Map<String, ModuleStatistics> figures = new HashMap<>();
   private final Map<String, Float> experts = new HashMap<>();
 
   /**
@@ -28,6 +29,7 @@ public final class InputAmaxes {
             + ", must be finite and not negative; calibrate anew");
       }
 
+      figures.put(module.module(), module);
       if (module.tokens() > 0 && !Nvfp4.isZero(amax)) {
         modules.put(module.module(), amax);
         Matcher expert = EXPERT.matcher(module.module());
@@ -38,8 +40,20 @@ public final class InputAmaxes {
     }
   }
 
-  /** The amax of layers that share an input, the largest of theirs; null where none of them saw a token. */
+  /**
+   * The amax of layers that share an input; null where it saw no token.
+   *
+   * @throws IllegalArgumentException if two of the layers have statistics, and they differ
+   */
   public Float own(List<String> layers) {
+    List<ModuleStatistics> all = layers.stream().map(figures::get).filter(found -> found != null).toList();
+    for (ModuleStatistics other : all) {
+      if (!other.sameAs(all.get(0))) {
+        throw new IllegalArgumentException("Invalid statistics: " + all.get(0).module() + " and " + other.module()
+            + " have one input, but statistics of different ones; calibrate one of them, or both with the same tokens");
+      }
+    }
+
     return layers.stream().map(modules::get).filter(amax -> amax != null).max(Float::compare).orElse(null);
   }
 

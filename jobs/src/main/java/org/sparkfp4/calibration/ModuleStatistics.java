@@ -34,6 +34,12 @@ public record ModuleStatistics(
    */
   private static final float HEADROOM = 16384;
 
+  /** Whether another module's figures are those of the same input. */
+  boolean sameAs(ModuleStatistics other) {
+    return cols == other.cols && tokens == other.tokens && heldOutTokens == other.heldOutTokens && amax == other.amax
+        && percentile == other.percentile && headroom == other.headroom;
+  }
+
   static ModuleStatistics of(EntrySums sums, String file, HessianKind hessian) {
     long[] histogram = sums.histogram();
     float most = BlockAmaxHistogram.atMost(histogram, MOST, sums.amax());

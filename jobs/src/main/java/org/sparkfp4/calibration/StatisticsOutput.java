@@ -68,7 +68,7 @@ final class StatisticsOutput {
       return null;
     }
 
-    StatisticsIndex there = Statistics.read(conf, path);
+    StatisticsIndex there = Statistics.open(conf, path).index();
     if (inputs.isEmpty() || !there.isOf(hessian, model, inputs)) {
       throw new IOException("Cannot write to " + path + ": it holds statistics of other activations, another model or "
           + "another --hessian (" + there.hessian() + "). Use another folder, or --overwrite to replace them");

@@ -79,7 +79,7 @@ final class InspectCommand implements Callable<Integer> {
 
   private PlanPreview preview(Checkpoint checkpoint) throws IOException {
     ModelFamilies families = familyOption.families(SparkConfiguration.hadoop());
-    PlanOptions options = new PlanOptions(layout, "rtn", targets, false, 0, selection.selection());
+    PlanOptions options = new PlanOptions(layout, "rtn", targets, false, 0, selection.selection(), null);
     return PlanPreview.of(
         checkpoint, each -> families.of(new ModelConfig(each.config())), Layouts.named(layout), options);
   }

@@ -113,7 +113,7 @@ final class QuantizeActivationsCommand implements Callable<Integer> {
       return amax;
     }
 
-    InputAmaxes known = new InputAmaxes(Statistics.read(conf, new Path(statistics)), rule);
+    InputAmaxes known = new InputAmaxes(Statistics.open(conf, new Path(statistics)).index(), rule);
     for (Checkpoint file : files) {
       for (LocatedTensor tensor : file.tensors()) {
         if (tensor.name().endsWith(ActivationFiles.INPUT)) {

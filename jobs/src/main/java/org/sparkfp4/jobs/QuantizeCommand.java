@@ -8,6 +8,7 @@ import java.util.function.Supplier;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
+import org.sparkfp4.calibration.Statistics;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.ModelFamily;
 import org.sparkfp4.formats.ScaleSearch;
@@ -83,6 +84,9 @@ final class QuantizeCommand implements Callable<Integer> {
   @Mixin
   private FamilyOption familyOption;
 
+  @Mixin
+  private StatisticsOption statisticsOption;
+
   @Option(names = "--weight-only", description = "Leave activations in high precision (W4A16).")
   private boolean weightOnly;
 
@@ -114,7 +118,7 @@ final class QuantizeCommand implements Callable<Integer> {
     Storage storage = Storage.of(folder, conf, settings.commit());
     Checkpoint source = Checkpoint.open(conf, input);
     ModelFamily family = familyOption.family(conf, source.config());
-    QuantizationPlan plan = plan(settings, source, family);
+    QuantizationPlan plan = plan(settings, source, family, statisticsOption.statistics(conf, source, family));
     print(PlanSummary.of(plan, family).text());
     if (dryRun) {
       return CommandLine.ExitCode.OK;
@@ -141,12 +145,14 @@ final class QuantizeCommand implements Callable<Integer> {
     spec.commandLine().getOut().flush();
   }
 
-  private QuantizationPlan plan(RunSettings settings, Checkpoint source, ModelFamily family) {
+  private QuantizationPlan plan(
+      RunSettings settings, Checkpoint source, ModelFamily family, Statistics statistics) {
     PlanOptions options =
         new PlanOptions(
             layout().name(), scaleSearch(), targets(), weightOnly, maxShardSize == null ? 0 : maxShardSize.bytes(),
-            selection.selection());
-    return new Planner(source, family, layout(), options, settings.unitBytes()).plan();
+            selection.selection(), statisticsOption.options(statistics, weightOnly));
+    return new Planner(
+        source, family, layout(), options, settings.unitBytes(), statisticsOption.amaxes(statistics)).plan();
   }
 
   private Layout layout() {

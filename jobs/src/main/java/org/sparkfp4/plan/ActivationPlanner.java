@@ -66,7 +66,7 @@ public final class ActivationPlanner {
           Unit unit = new Unit(
               units++, tensor.name(), tensor.dtype().name(), tensor.cols(),
               List.of(new Member(module, tensor, null)));
-          items.add(ItemDraft.quantized(unit, layout.tensors(unit, options)));
+          items.add(ItemDraft.quantized(unit, layout.tensors(unit, options), InputScale.ASSUMED));
         } else {
           items.add(ItemDraft.copied(tensor));
           kept.add(new KeptModule(tensor.name(), reason));

@@ -15,6 +15,7 @@ import org.sparkfp4.safetensors.TensorInfo;
  * @param unit the unit, or null for a tensor that is not quantized
  * @param stored how a tensor is stored that is dequantized, or null for a unit and a tensor that is copied
  * @param tensors the tensors that the unit becomes, counted from its own first byte
+ * @param inputScale the global scale of a unit's input, or null
  * @param length bytes of the item
  * @param alignment what the place of the item must be a multiple of: the largest element's bytes
  */
@@ -23,22 +24,23 @@ record ItemDraft(
     Unit unit,
     StoredWeight stored,
     List<UnitTensor> tensors,
+    InputScale inputScale,
     long length,
     int alignment) {
   static ItemDraft copied(LocatedTensor tensor) {
-    return new ItemDraft(tensor, null, null, List.of(), tensor.length(), alignment(tensor.dtype()));
+    return new ItemDraft(tensor, null, null, List.of(), null, tensor.length(), alignment(tensor.dtype()));
   }
 
   static ItemDraft dequantized(StoredWeight stored) {
     LocatedTensor weight = stored.weight();
     long length = DType.BF16.bytes(Math.multiplyExact(weight.rows(), weight.cols()));
-    return new ItemDraft(weight, null, stored, List.of(), length, alignment(DType.BF16));
+    return new ItemDraft(weight, null, stored, List.of(), null, length, alignment(DType.BF16));
   }
 
-  static ItemDraft quantized(Unit unit, List<UnitTensor> tensors) {
+  static ItemDraft quantized(Unit unit, List<UnitTensor> tensors, InputScale inputScale) {
     int alignment = tensors.stream().mapToInt(tensor -> alignment(tensor.output().dtype())).max().orElseThrow();
     long length = tensors.get(tensors.size() - 1).output().end();
-    return new ItemDraft(unit.members().get(0).weight(), unit, null, tensors, length, alignment);
+    return new ItemDraft(unit.members().get(0).weight(), unit, null, tensors, inputScale, length, alignment);
   }
 
   private static int alignment(DType dtype) {
@@ -71,6 +73,6 @@ record ItemDraft(
               output.name(), output.dtype(), output.shape(), begin + output.begin(), begin + output.end())));
     }
 
-    return new ShardItem.Quantized(unit, placed);
+    return new ShardItem.Quantized(unit, placed, inputScale);
   }
 }

@@ -9,16 +9,23 @@ package org.sparkfp4.plan;
  * @param weightOnly whether activations stay in high precision (W4A16)
  * @param maxShardBytes largest output shard; 0 for the size that the checkpoint's own gives
  * @param selection which layers of the targets
+ * @param statistics how statistics of activations are used; null where there are none
  */
 public record PlanOptions(
-    String layout, String scaleSearch, String targets, boolean weightOnly, long maxShardBytes, Selection selection) {
+    String layout,
+    String scaleSearch,
+    String targets,
+    boolean weightOnly,
+    long maxShardBytes,
+    Selection selection,
+    StatisticsOptions statistics) {
   /** Options for all layers of the targets. */
   public PlanOptions(String layout, String scaleSearch, String targets, boolean weightOnly, long maxShardBytes) {
-    this(layout, scaleSearch, targets, weightOnly, maxShardBytes, Selection.ALL);
+    this(layout, scaleSearch, targets, weightOnly, maxShardBytes, Selection.ALL, null);
   }
 
   /** The same options with another selection. */
   public PlanOptions withSelection(Selection other) {
-    return new PlanOptions(layout, scaleSearch, targets, weightOnly, maxShardBytes, other);
+    return new PlanOptions(layout, scaleSearch, targets, weightOnly, maxShardBytes, other, statistics);
   }
 }

@@ -1,6 +1,7 @@
 package org.sparkfp4.plan;
 
 import java.util.ArrayList;
+import java.util.EnumMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -29,6 +30,7 @@ import org.sparkfp4.formats.Nvfp4;
  * @param dequantized tensors that the source stores quantized and the output in BF16
  * @param dequantizedBytes bytes of these in the output
  * @param dropped tensors of the source that only say how others are stored: scales, shapes
+ * @param inputScales number of units by the origin of their inputs' scale
  * @param warnings what the reader should know before the run
  */
 public record PlanSummary(
@@ -49,10 +51,14 @@ public record PlanSummary(
     long dequantized,
     long dequantizedBytes,
     long dropped,
+    Map<InputScale.Origin, Long> inputScales,
     List<String> warnings) {
 
   /** Less of a model with experts than this is quantized only by mistake. */
   private static final double LEAST_SHARE = 0.5;
+
+  /** More units without tokens than these are counted and not named. */
+  private static final int NAMED = 8;
 
   /** A file of the output. */
   public record ShardSize(String file, long bytes) {}
@@ -89,11 +95,13 @@ public record PlanSummary(
         count.dequantized,
         count.dequantizedBytes,
         count.scales + plan.dropped().size(),
-        warnings(plan, family, (double) count.quantized / count.parameters));
+        count.inputScales(),
+        warnings(plan, family, count));
   }
 
-  private static List<String> warnings(QuantizationPlan plan, ModelFamily family, double share) {
+  private static List<String> warnings(QuantizationPlan plan, ModelFamily family, Count count) {
     List<String> warnings = new ArrayList<>();
+    double share = (double) count.quantized / count.parameters;
     if (family.hasExperts() && share < LEAST_SHARE) {
       warnings.add(String.format(
           Locale.ROOT,
@@ -101,12 +109,28 @@ public record PlanSummary(
           100 * share));
     }
 
-    if (!plan.options().weightOnly()) {
+    if (plan.options().weightOnly()) {
+      return warnings;
+    }
+
+    if (plan.options().statistics() != null) {
+      count.withoutTokens.forEach((origin, units) -> warnings.add(withoutTokens(origin, units)));
+    }
+
+    if (plan.options().statistics() == null) {
       warnings.add("input scales are 1.0, as there are no activation statistics: blocks of activations whose largest "
           + "magnitude is below about 0.006 become zero; --weight-only keeps activations in high precision");
     }
 
     return warnings;
+  }
+
+  private static String withoutTokens(InputScale.Origin origin, List<String> units) {
+    String named = String.join(", ", units.subList(0, Math.min(NAMED, units.size())))
+        + (units.size() > NAMED ? " and " + (units.size() - NAMED) + " more units" : "");
+    return origin == InputScale.Origin.PEERS
+        ? "no token reached " + named + ": they have the largest input scale of the other experts"
+        : "no statistics of " + named + ": their input scale is 1.0";
   }
 
   /** The share of parameters that become FP4, 0 to 1. */
@@ -132,6 +156,18 @@ public record PlanSummary(
     private long dequantized;
     private long dequantizedBytes;
     private long scales;
+    private final Map<InputScale.Origin, List<String>> withoutTokens = new EnumMap<>(InputScale.Origin.class);
+    private long measured;
+
+    Map<InputScale.Origin, Long> inputScales() {
+      Map<InputScale.Origin, Long> counts = new EnumMap<>(InputScale.Origin.class);
+      if (measured > 0) {
+        counts.put(InputScale.Origin.MEASURED, measured);
+      }
+
+      withoutTokens.forEach((origin, units) -> counts.put(origin, (long) units.size()));
+      return counts;
+    }
 
     void add(ShardItem item, long slabBytes) {
       tensorsOut += item.outputs().size();
@@ -153,6 +189,12 @@ public record PlanSummary(
           parameters += elements(member.weight());
           quantized += elements(member.weight());
           scales += member.scale() == null ? 0 : 1;
+        }
+
+        if (whole.inputScale().origin() == InputScale.Origin.MEASURED) {
+          measured++;
+        } else {
+          withoutTokens.computeIfAbsent(whole.inputScale().origin(), origin -> new ArrayList<>()).add(unit.name());
         }
 
         units++;

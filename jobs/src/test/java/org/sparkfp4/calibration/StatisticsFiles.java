@@ -16,7 +16,7 @@ final class StatisticsFiles {
   private final StatisticsIndex index;
 
   StatisticsFiles(Path folder) throws IOException {
-    index = Statistics.read(new Configuration(), new org.apache.hadoop.fs.Path(folder.toString()));
+    index = Statistics.open(new Configuration(), new org.apache.hadoop.fs.Path(folder.toString())).index();
     for (StatisticsIndex.StatisticsFile file : index.files()) {
       tensors.putAll(CheckpointFiles.read(folder.resolve(file.name())));
     }
