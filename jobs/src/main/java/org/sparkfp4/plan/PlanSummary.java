@@ -54,6 +54,9 @@ public record PlanSummary(
   /** Less of a model with experts than this is quantized only by mistake. */
   private static final double LEAST_SHARE = 0.5;
 
+  /** Names of units that a warning lists. */
+  private static final int LISTED_UNITS = 20;
+
   /** A file of the output. */
   public record ShardSize(String file, long bytes) {}
 
@@ -104,6 +107,14 @@ public record PlanSummary(
     if (!plan.options().weightOnly()) {
       warnings.add("input scales are 1.0, as there are no activation statistics: blocks of activations whose largest "
           + "magnitude is below about 0.006 become zero; --weight-only keeps activations in high precision");
+    }
+
+    List<String> unweighted = plan.unweightedUnits();
+    if (!unweighted.isEmpty()) {
+      String names = String.join(", ", unweighted.subList(0, Math.min(LISTED_UNITS, unweighted.size())));
+      warnings.add(String.format(
+          Locale.ROOT, "%,d units have no statistics, or saw no token, and are swept without weights: %s%s",
+          unweighted.size(), names, unweighted.size() > LISTED_UNITS ? ", ..." : ""));
     }
 
     return warnings;
