@@ -2,6 +2,7 @@ package org.sparkfp4.jobs;
 
 import java.io.IOException;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.function.Supplier;
 import org.apache.hadoop.conf.Configuration;
@@ -18,6 +19,7 @@ import org.sparkfp4.plan.Planner;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.plan.Targets;
 import org.sparkfp4.safetensors.RawFileSystem;
+import org.sparkfp4.sink.CheckpointPublisher;
 import org.sparkfp4.sink.OutputFolder;
 import org.sparkfp4.sink.ShardRecord;
 import org.sparkfp4.sink.Storage;
@@ -122,7 +124,11 @@ final class QuantizeCommand implements Callable<Integer> {
     OutputFolder out = new OutputFolder(storage.fs(), folder);
     ResumeHint hint = new ResumeHint(spec.commandLine().getErr(), ResumeHint.command(spec));
     try {
-      List<ShardRecord> records = new QuantizeJob(spark, source, family, plan, out, settings.tier()).run(overwrite);
+      CheckpointPublisher publisher =
+          new CheckpointPublisher(out, source, family, plan, layout(), "Spark FP4 " + Version.current());
+      List<ShardRecord> records =
+          new QuantizeJob(spark, plan, out, layout().recipe(), settings.tier(), Map.of(), publisher::publish)
+              .run(overwrite);
       print(QuantizeResult.of(plan, records).text(folder) + System.lineSeparator());
       return CommandLine.ExitCode.OK;
     } finally {

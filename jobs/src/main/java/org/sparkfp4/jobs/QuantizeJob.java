@@ -14,20 +14,17 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import org.sparkfp4.checkpoint.Checkpoint;
-import org.sparkfp4.checkpoint.ModelFamily;
+import org.sparkfp4.formats.Nvfp4Recipe;
 import org.sparkfp4.formats.ScaleSearch;
 import org.sparkfp4.functions.Nvfp4Amax;
 import org.sparkfp4.functions.Nvfp4Quantize;
-import org.sparkfp4.layouts.Layout;
-import org.sparkfp4.layouts.Layouts;
 import org.sparkfp4.plan.AmaxFile;
 import org.sparkfp4.plan.OutputShard;
 import org.sparkfp4.plan.PlanFile;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.plan.ShardSelection;
+import org.sparkfp4.plan.Unit;
 import org.sparkfp4.sink.BadSourceException;
-import org.sparkfp4.sink.CheckpointPublisher;
 import org.sparkfp4.sink.FreeSpace;
 import org.sparkfp4.sink.OutputFolder;
 import org.sparkfp4.sink.OutputLock;
@@ -40,28 +37,33 @@ final class QuantizeJob {
 
   private final SparkSession spark;
   private final Configuration conf;
-  private final Checkpoint source;
-  private final ModelFamily family;
   private final QuantizationPlan plan;
   private final OutputFolder output;
-  private final Layout layout;
+  private final Nvfp4Recipe recipe;
   private final String tier;
+  private final Map<Integer, Float> knownAmax;
+  private final Publication publication;
 
+  /**
+   * @param knownAmax of units that do not have the say themselves, by unit number
+   * @param publication what is done with finished shards
+   */
   QuantizeJob(
       SparkSession spark,
-      Checkpoint source,
-      ModelFamily family,
       QuantizationPlan plan,
       OutputFolder output,
-      String tier) {
+      Nvfp4Recipe recipe,
+      String tier,
+      Map<Integer, Float> knownAmax,
+      Publication publication) {
     this.spark = spark;
     this.conf = spark.sessionState().newHadoopConf();
-    this.source = source;
-    this.family = family;
     this.plan = plan;
     this.output = output;
-    this.layout = Layouts.named(plan.options().layout());
+    this.recipe = recipe;
     this.tier = tier;
+    this.knownAmax = Map.copyOf(knownAmax);
+    this.publication = publication;
   }
 
   /**
@@ -86,8 +88,7 @@ final class QuantizeJob {
       prepare(overwrite);
       writeMissing();
       List<ShardRecord> records = List.copyOf(output.finished(plan).values());
-      new CheckpointPublisher(output, source, family, plan, layout, "Spark FP4 " + Version.current())
-          .publish(records, lock, conf);
+      publication.publish(records, lock, conf);
       output.staging().remove();
       return records;
     }
@@ -161,7 +162,7 @@ final class QuantizeJob {
 
   private Column quantize() {
     ScaleSearch search = ScaleSearch.named(plan.options().scaleSearch());
-    return udf(new Nvfp4Quantize(layout.recipe(), search, tier), Nvfp4Quantize.RETURN_TYPE)
+    return udf(new Nvfp4Quantize(recipe, search, tier), Nvfp4Quantize.RETURN_TYPE)
         .apply(
             col("data0"), col("data1"), col("data2"), col("scale0"), col("scale1"), col("scale2"), col("scheme"),
             col("cols"), col("amax"), col("importance"));
@@ -170,7 +171,7 @@ final class QuantizeJob {
   /** A unit that is read by rows needs its amax before its first row is encoded. */
   private void findAmaxOfCutUnits(ShardSelection shards) throws IOException {
     Map<Integer, Float> amax = new TreeMap<>();
-    if (plan.shards().stream().flatMap(shard -> shard.units().stream()).anyMatch(unit -> unit.isCut(plan.slabBytes()))) {
+    if (plan.shards().stream().flatMap(shard -> shard.units().stream()).anyMatch(this::isUnknown)) {
       Column ofSlab =
           udf(new Nvfp4Amax(tier), Nvfp4Amax.RETURN_TYPE)
               .apply(
@@ -182,7 +183,13 @@ final class QuantizeJob {
       }
     }
 
+    amax.putAll(knownAmax);
+
     AmaxFile.write(conf, output.staging().amax(), amax);
+  }
+
+  private boolean isUnknown(Unit unit) {
+    return unit.isCut(plan.slabBytes()) && !knownAmax.containsKey(unit.id());
   }
 
   private static RuntimeException badSource(RuntimeException e) {

@@ -48,7 +48,8 @@ final class PlannedRows implements RowPlanner {
       for (Unit unit : plan.shards().get(shard).units()) {
         boolean cut = unit.isCut(plan.slabBytes());
         if ((cut || !cutOnly) && names.test(unit.name())) {
-          Float unitAmax = cut && amax != null ? knownAmax(amax, unit) : null;
+          boolean asked = amax != null && (cut || amax.containsKey(unit.id()));
+          Float unitAmax = asked ? knownAmax(amax, unit) : null;
           LocatedTensor tensor = known == null ? null : known.tensors().get(unit.id());
           ByteRange importance = tensor == null ? null : range(files, statistics, tensor, 0, tensor.length());
           for (Slab slab : unit.slabs(plan.slabBytes())) {
