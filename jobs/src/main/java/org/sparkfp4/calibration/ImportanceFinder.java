@@ -65,7 +65,7 @@ public final class ImportanceFinder {
     ModuleStatistics first = null;
     for (Member member : unit.members()) {
       ModuleStatistics module = modules.get(member.module());
-      if (module != null && first != null && !module.sameAs(first)) {
+      if (module != null && first != null && !isOfSameInput(module, first)) {
         throw new IllegalArgumentException("Invalid statistics " + folder + ": " + first.module() + " and "
             + module.module() + " have one input, but statistics of different ones; calibrate anew");
       }
@@ -74,6 +74,11 @@ public final class ImportanceFinder {
     }
 
     return first == null || first.tokens() == 0 ? null : first;
+  }
+
+  private static boolean isOfSameInput(ModuleStatistics a, ModuleStatistics b) {
+    return a.cols() == b.cols() && a.tokens() == b.tokens() && a.heldOutTokens() == b.heldOutTokens()
+        && a.amax() == b.amax() && a.percentile() == b.percentile() && a.headroom() == b.headroom();
   }
 
   private LocatedTensor tensor(Unit unit, ModuleStatistics module) throws IOException {

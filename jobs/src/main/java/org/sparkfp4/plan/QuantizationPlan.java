@@ -49,10 +49,11 @@ public record QuantizationPlan(
     this(fingerprint, input, options, family, slabBytes, sources, shards, kept, dropped, null);
   }
 
-  /** The same plan with what a weighted search weighs by. */
+  /** The same plan with what a weighted search weighs by; its fingerprint is another. */
   public QuantizationPlan withImportance(PlannedImportance known) {
     return new QuantizationPlan(
-        fingerprint, input, options, family, slabBytes, sources, shards, kept, dropped, known);
+        Fingerprint.weighed(fingerprint, known), input, options, family, slabBytes, sources, shards, kept, dropped,
+        known);
   }
 
   /** Names of the units that a weighted search sweeps without weights, as there are no statistics of their input. */
