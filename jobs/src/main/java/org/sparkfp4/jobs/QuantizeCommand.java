@@ -64,10 +64,10 @@ final class QuantizeCommand implements Callable<Integer> {
 
   @Option(
       names = "--scale-search",
-      defaultValue = "rtn",
+      defaultValue = "sweep",
       paramLabel = "NAME",
-      description = "How block scales are chosen: rtn (default), from the block's largest weight; four-over-six; or "
-          + "sweep, the least squared error of all scales.")
+      description = "How block scales are chosen: sweep (default), the least squared error of all scales; "
+          + "four-over-six, the better of two; rtn, by the block's largest weight, the producers' own bytes.")
   private String scaleSearch;
 
   @Option(

@@ -1,7 +1,6 @@
 package org.sparkfp4.jobs;
 
 import static org.apache.spark.sql.functions.col;
-import static org.apache.spark.sql.functions.lit;
 import static org.apache.spark.sql.functions.udf;
 
 import java.io.IOException;
@@ -13,7 +12,6 @@ import org.apache.spark.sql.Column;
 import org.apache.spark.sql.DataFrameReader;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.types.DataTypes;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.sparkfp4.formats.Nvfp4Recipe;
@@ -167,7 +165,7 @@ final class QuantizeJob {
     return udf(new Nvfp4Quantize(recipe, search, tier), Nvfp4Quantize.RETURN_TYPE)
         .apply(
             col("data0"), col("data1"), col("data2"), col("scale0"), col("scale1"), col("scale2"), col("scheme"),
-            col("cols"), col("amax"), lit(null).cast(DataTypes.BinaryType));
+            col("cols"), col("amax"), col("importance"));
   }
 
   /** A unit that is read by rows needs its amax before its first row is encoded. */

@@ -56,6 +56,15 @@ final class Fingerprint {
     return hex(sha256().digest(bytes(all.toString())));
   }
 
+  /** That of the same plan whose errors are weighed by these statistics. */
+  static String weighed(String fingerprint, PlannedImportance importance) {
+    ObjectNode all = JSON.createObjectNode();
+    all.put("plan", fingerprint);
+    all.set("files", JSON.valueToTree(importance.files()));
+    all.set("tensors", JSON.valueToTree(new TreeMap<>(importance.tensors())));
+    return hex(sha256().digest(bytes(all.toString())));
+  }
+
   /** A digest of each file's list of tensors. */
   private static Map<String, MessageDigest> headers(List<LocatedTensor> tensors) {
     Map<String, MessageDigest> headers = new TreeMap<>();

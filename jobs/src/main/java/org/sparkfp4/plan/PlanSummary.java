@@ -57,8 +57,8 @@ public record PlanSummary(
   /** Less of a model with experts than this is quantized only by mistake. */
   private static final double LEAST_SHARE = 0.5;
 
-  /** More units without tokens than these are counted and not named. */
-  private static final int NAMED = 8;
+  /** Names of units that a warning lists. */
+  private static final int LISTED_UNITS = 20;
 
   /** A file of the output. */
   public record ShardSize(String file, long bytes) {}
@@ -122,12 +122,21 @@ public record PlanSummary(
           + "magnitude is below about 0.006 become zero; --weight-only keeps activations in high precision");
     }
 
+    List<String> unweighted = plan.unweightedUnits();
+    if (!unweighted.isEmpty()) {
+      String names = String.join(", ", unweighted.subList(0, Math.min(LISTED_UNITS, unweighted.size())));
+      warnings.add(String.format(
+          Locale.ROOT, "%,d units have no statistics, or saw no token, and are swept without weights: %s%s",
+          unweighted.size(), names, unweighted.size() > LISTED_UNITS ? ", ..." : ""));
+    }
+
     return warnings;
   }
 
   private static String withoutTokens(InputScale.Origin origin, List<String> units) {
-    String named = String.join(", ", units.subList(0, Math.min(NAMED, units.size())))
-        + (units.size() > NAMED ? " and " + (units.size() - NAMED) + " more units" : "");
+    int listed = Math.min(LISTED_UNITS, units.size());
+    String named = String.join(", ", units.subList(0, listed))
+        + (units.size() > listed ? " and " + (units.size() - listed) + " more units" : "");
     return origin == InputScale.Origin.PEERS
         ? "no token reached " + named + ": they have the largest input scale of the other experts"
         : "no statistics of " + named + ": their input scale is 1.0";

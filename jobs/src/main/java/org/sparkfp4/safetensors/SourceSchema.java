@@ -18,7 +18,10 @@ final class SourceSchema {
       .add("payload", DataTypes.BinaryType, false)
       .add("file", DataTypes.StringType, false);
 
-  /** Rows of a plan's shards: slabs of units, a payload a member, and its scales where the source has some. */
+  /**
+   * Rows of a plan's shards: slabs of units, a payload a member, and its scales where the source has some; and the
+   * statistics of the unit's input where its errors are weighed.
+   */
   static final StructType PLANNED = new StructType()
       .add("unit", DataTypes.IntegerType, false)
       .add("slab", DataTypes.IntegerType, false)
@@ -31,7 +34,8 @@ final class SourceSchema {
       .add("data2", DataTypes.BinaryType, true)
       .add("scale0", DataTypes.BinaryType, true)
       .add("scale1", DataTypes.BinaryType, true)
-      .add("scale2", DataTypes.BinaryType, true);
+      .add("scale2", DataTypes.BinaryType, true)
+      .add("importance", DataTypes.BinaryType, true);
 
   private SourceSchema() {}
 }

@@ -12,6 +12,7 @@ import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.write.DataWriter;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
+import org.sparkfp4.formats.InvalidImportanceException;
 import org.sparkfp4.formats.NonFiniteException;
 import org.sparkfp4.plan.OutputShard;
 import org.sparkfp4.plan.ShardItem;
@@ -92,6 +93,10 @@ final class ShardWriter implements DataWriter<InternalRow> {
     for (Throwable cause = e; cause != null; cause = cause.getCause()) {
       if (cause instanceof NonFiniteException bad) {
         return slabs.describe(bad, target.input());
+      }
+
+      if (cause instanceof InvalidImportanceException bad) {
+        return slabs.describe(bad);
       }
 
       if (cause instanceof SourceChangedException || cause instanceof BadSourceException) {

@@ -25,7 +25,7 @@ class QuantizeOptionsTest {
   /** Values that each option is tried with; the source allows all of them. */
   private static final Map<String, List<String>> TRIED = Map.of(
       "--layout", List.of("compressed-tensors"),
-      "--scale-search", List.of(),
+      "--scale-search", List.of("rtn", "four-over-six"),
       "--targets", List.of("linears"),
       "--include", List.of("model.layers.0.mlp.experts.*"),
       "--exclude", List.of("model.layers.0.mlp.experts.*"),
@@ -64,7 +64,7 @@ class QuantizeOptionsTest {
       for (String value : values) {
         String given = value.equals("family.json") ? folder.resolve(value).toString() : value;
         String[] arguments = given.isEmpty() ? new String[] {option} : new String[] {option, given};
-        fingerprints.put(option, fingerprint(source, "with" + option, arguments));
+        fingerprints.put(option + " " + value, fingerprint(source, "with" + option + value, arguments));
       }
     });
 
