@@ -67,7 +67,8 @@ final class QuantizeCommand implements Callable<Integer> {
       defaultValue = "sweep",
       paramLabel = "NAME",
       description = "How block scales are chosen: sweep (default), the least squared error of all scales; "
-          + "four-over-six, the better of two; rtn, by the block's largest weight, the producers' own bytes.")
+          + "four-over-six, the better of two; rtn, by the block's largest weight, the producers' own bytes; weighted, "
+          + "the least error of the layer's output, as --statistics tell.")
   private String scaleSearch;
 
   @Option(
@@ -110,6 +111,7 @@ final class QuantizeCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws IOException {
+    statisticsOption.requireFor(option(() -> ScaleSearch.named(scaleSearch)));
     SparkSession spark = Session.start("sparkfp4 quantize " + input);
     RunSettings settings = RunSettings.of(spark);
     Configuration conf = spark.sessionState().newHadoopConf();
@@ -118,7 +120,9 @@ final class QuantizeCommand implements Callable<Integer> {
     Storage storage = Storage.of(folder, conf, settings.commit());
     Checkpoint source = Checkpoint.open(conf, input);
     ModelFamily family = familyOption.family(conf, source.config());
-    QuantizationPlan plan = plan(settings, source, family, statisticsOption.statistics(conf, source, family));
+    Statistics statistics = statisticsOption.statistics(conf, source, family);
+    QuantizationPlan plan =
+        statisticsOption.weigh(conf, plan(settings, source, family, statistics), statistics);
     print(PlanSummary.of(plan, family).text());
     if (dryRun) {
       return CommandLine.ExitCode.OK;
@@ -149,7 +153,7 @@ final class QuantizeCommand implements Callable<Integer> {
       RunSettings settings, Checkpoint source, ModelFamily family, Statistics statistics) {
     PlanOptions options =
         new PlanOptions(
-            layout().name(), scaleSearch(), targets(), weightOnly, maxShardSize == null ? 0 : maxShardSize.bytes(),
+            layout().name(), scaleSearch, targets(), weightOnly, maxShardSize == null ? 0 : maxShardSize.bytes(),
             selection.selection(), statisticsOption.options(statistics, weightOnly));
     return new Planner(
         source, family, layout(), options, settings.unitBytes(), statisticsOption.amaxes(statistics)).plan();
@@ -161,15 +165,6 @@ final class QuantizeCommand implements Callable<Integer> {
 
   private String targets() {
     return option(() -> Targets.named(targets).optionName());
-  }
-
-  private String scaleSearch() {
-    if (option(() -> ScaleSearch.named(scaleSearch)) == ScaleSearch.WEIGHTED) {
-      throw new ParameterException(
-          spec.commandLine(), "Invalid --scale-search: weighted; this version has no --statistics for it");
-    }
-
-    return scaleSearch;
   }
 
   /** A value that is none of those that an option takes is a mistake in the command line. */

@@ -3,12 +3,16 @@ package org.sparkfp4.jobs;
 import java.io.IOException;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
+import org.sparkfp4.calibration.ImportanceFinder;
 import org.sparkfp4.calibration.InputAmaxes;
 import org.sparkfp4.calibration.InputScaleRule;
 import org.sparkfp4.calibration.ModelModules;
 import org.sparkfp4.calibration.Statistics;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.ModelFamily;
+import org.sparkfp4.formats.ScaleSearch;
+import org.sparkfp4.formats.Weighting;
+import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.plan.StatisticsOptions;
 import org.sparkfp4.safetensors.RawFileSystem;
 import picocli.CommandLine.Model.CommandSpec;
@@ -28,8 +32,44 @@ final class StatisticsOption {
           + "the blocks) or headroom (as much above as small blocks allow).")
   private String inputScale;
 
+  @Option(names = "--weighting", paramLabel = "NAME",
+      description = "What --scale-search weighted weighs errors by: diagonal (default), the mean square of each input "
+          + "channel, or hessian, the products of the 16 channels of a block.")
+  private String weighting;
+
   @Spec(Target.MIXEE)
   private CommandSpec spec;
+
+  /** Holds the options against a search: only a weighted one weighs, and only with statistics. */
+  void requireFor(ScaleSearch search) {
+    if (search == ScaleSearch.WEIGHTED && folder == null) {
+      throw new ParameterException(spec.commandLine(), "Invalid --scale-search: weighted takes what calibrate found "
+          + "out; give its folder by --statistics, or choose sweep");
+    }
+
+    if (search != ScaleSearch.WEIGHTED && weighting != null) {
+      throw new ParameterException(spec.commandLine(), "Invalid --weighting: " + weighting + ", but --scale-search is "
+          + search.optionName() + ", not weighted");
+    }
+
+    weighting();
+  }
+
+  /** The plan with what its search weighs errors by, if it weighs them. */
+  QuantizationPlan weigh(Configuration conf, QuantizationPlan plan, Statistics statistics) throws IOException {
+    return plan.options().scaleSearch().equals(ScaleSearch.WEIGHTED.optionName())
+        ? plan.withImportance(
+            new ImportanceFinder(conf, statistics.folder(), statistics.index(), weighting()).find(plan))
+        : plan;
+  }
+
+  private Weighting weighting() {
+    try {
+      return weighting == null ? Weighting.DIAGONAL : Weighting.named(weighting);
+    } catch (IllegalArgumentException e) {
+      throw new ParameterException(spec.commandLine(), e.getMessage(), e);
+    }
+  }
 
   /**
    * The statistics; null where there are none.
