@@ -1,15 +1,31 @@
 // Rates of the kernels on one core, beside memcpy in the same run. Prints Markdown tables.
-// usage: sparkfp4-bench [ROUNDS]
+// usage: sparkfp4-bench [ROUNDS [bf16|sources|search]]
+#include <cstring>
+
 #include "harness.h"
 
 int main(int argc, char **argv) {
   int rounds = argc > 1 ? std::atoi(argv[1]) : 9;
-  if (rounds < 1) {
-    std::fprintf(stderr, "usage: sparkfp4-bench [ROUNDS]\n");
+  const char *part = argc > 2 ? argv[2] : "";
+  bool all = argc <= 2;
+  bool known = all || std::strcmp(part, "bf16") == 0 || std::strcmp(part, "sources") == 0 ||
+               std::strcmp(part, "search") == 0;
+  if (rounds < 1 || !known) {
+    std::fprintf(stderr, "usage: sparkfp4-bench [ROUNDS [bf16|sources|search]]\n");
     return 2;
   }
 
-  bench_bf16(rounds);
-  bench_sources(rounds);
+  if (all || std::strcmp(part, "bf16") == 0) {
+    bench_bf16(rounds);
+  }
+
+  if (all || std::strcmp(part, "sources") == 0) {
+    bench_sources(rounds);
+  }
+
+  if (all || std::strcmp(part, "search") == 0) {
+    bench_search(rounds);
+  }
+
   return 0;
 }

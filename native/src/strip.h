@@ -255,10 +255,32 @@ SPARKFP4_INLINE typename Isa::Int strip_amax(const typename Isa::Int *x, typenam
   }
 }
 
+// The scales of a strip, block by block: the compiler makes vectors of a block's products.
+template <typename Isa, sparkfp4_recipe kRecipe, typename Type>
+static void choose_by_block(const EncodeTask &task, int64_t block, const unsigned char *source,
+                            const float *block_scales, unsigned char *scales) {
+  for (int lane = 0; lane < Isa::kWidth; lane++) {
+    float source_scale = Type::kCodes ? block_scales[lane] : 1.0f;
+    float w[kBlock];
+    float amax = 0;
+    for (int i = 0; i < kBlock; i++) {
+      w[i] = widen<Type>(load_element<Type>(source + lane * Type::kBlockBytes, i, source_scale));
+      float magnitude = __builtin_fabsf(w[i]);
+      amax = magnitude > amax ? magnitude : amax;
+    }
+
+    scales[lane] = e4m3_byte(searched_scale<kRecipe, Type>(w, amax, task, block + lane));
+  }
+}
+
 // Writes the scales that the task's search gives a strip; block is its first one's place in the task.
 template <typename Isa, sparkfp4_recipe kRecipe, typename Type>
 static void choose_scales(const EncodeTask &task, int64_t block, const unsigned char *source,
                           const float *block_scales, unsigned char *scales) {
+  if (task.search == SPARKFP4_WEIGHTED_HESSIAN) {
+    return choose_by_block<Isa, kRecipe, Type>(task, block, source, block_scales, scales);
+  }
+
   typename Isa::Int x[Layout<Type>::kVectors];
   load_strip<Isa, Type>(source, x);
   typename Isa::Float source_scale = Isa::set_float(0);
@@ -427,10 +449,6 @@ static uint32_t encode_blocks(const EncodeTask &task) {
 
 template <typename Isa, sparkfp4_recipe kRecipe, typename Type>
 static uint32_t encode(const EncodeTask &task) {
-  if (task.search == SPARKFP4_WEIGHTED_HESSIAN) {
-    return kScalarKernel.encode[kRecipe][Type::kSource](task);
-  }
-
   if (task.search != SPARKFP4_RTN) {
     // Beside the search the sums cost little.
     ErrorLanes unwanted = {};

@@ -1,8 +1,10 @@
 // The scales of a vector of blocks, each chosen by its loss: what search.h does, in lanes.
 //
-// Losses are found with the product by 1 / d in place of the quotient and with fused products, which is off by less than
-// kSlack says. So the least of them tells the scale where the next one is further off. Blocks where it is not, or where
-// the bounds of search.h do not hold, go one by one to search.h.
+// Losses are found with the product by 1 / d in place of the quotient and with fused products, which is off by less
+// than kSlack says. So the least of them tells the scale where the next one is further off, and where no weight is all
+// but in the middle of two values, no scale 8, 16 ... above it that was not tried can be better. Otherwise these few are
+// held against each other in full. Blocks in which more than two are near, or where the bounds of search.h do not hold,
+// go one by one to search.h.
 #pragma once
 
 #include "codes.h"
@@ -42,7 +44,9 @@ struct Sweep {
   Float weight;  // sum of h, 16 without
   Float least;
   Float second;
+  Float third;
   Int best;
+  Int next;
 
   Sweep(const WideStrip<Isa> &strip, const float *h, Float amax, Float weight)
       : strip(strip),
@@ -51,7 +55,9 @@ struct Sweep {
         weight(weight),
         least(Isa::set_float(__builtin_inff())),
         second(Isa::set_float(__builtin_inff())),
-        best(Isa::set(0)) {}
+        third(Isa::set_float(__builtin_inff())),
+        best(Isa::set(0)),
+        next(Isa::set(0)) {}
 
   template <bool kWeighted, bool kClamp>
   SPARKFP4_MEMBER Float loss(Float d) const {
@@ -79,9 +85,11 @@ struct Sweep {
   SPARKFP4_MEMBER void add(Int code, Float d, Mask tried) {
     Float found = Isa::select(tried, loss<kWeighted, kClamp>(d), Isa::set_float(__builtin_inff()));
     auto better = Isa::less(found, least);
+    next = Isa::select_int(better, best, Isa::select_int(Isa::less(found, second), code, next));
+    best = Isa::select_int(better, code, best);
+    third = Isa::min(third, Isa::max(second, found));
     second = Isa::min(second, Isa::max(least, found));
     least = Isa::min(least, found);
-    best = Isa::select_int(better, code, best);
   }
 
   // Sum of the terms that stem from weights above 6 * d.
@@ -107,8 +115,9 @@ struct Sweep {
     return Isa::mul_add(least, Isa::set_float(kSlack), Isa::mul(scaled, weight));
   }
 
-  // Lanes in which the next loss is too near to tell.
+  // Lanes in which the next loss is too near to tell; and those in which another is, too.
   SPARKFP4_MEMBER Mask is_close() const { return Isa::less_equal(second, Isa::add(least, slack())); }
+  SPARKFP4_MEMBER Mask is_crowded() const { return Isa::less_equal(third, Isa::add(least, slack())); }
 
   // Lanes with a weight that is all but in the middle of two values under d.
   SPARKFP4_MEMBER Mask is_between(Float d) const {
@@ -140,10 +149,9 @@ SPARKFP4_INLINE typename Isa::Float factor_of(typename Isa::Float scale, float g
   return kRecipe == SPARKFP4_MODELOPT ? Isa::mul(scale, global) : Isa::divide(scale, global);
 }
 
-// The codes of the blocks' scales; in *hard the lanes in which they are not proved. Nearest scales are at least 16.
+// Tries the scales that may win; gives the lanes in which a lower one may. Nearest scales are at least 16.
 template <typename Isa, sparkfp4_recipe kRecipe, bool kWeighted>
-static typename Isa::Int sweep_strip(Sweep<Isa> sweep, typename Isa::Int nearest, float global_scale,
-                                     typename Isa::Mask *hard) {
+static typename Isa::Mask sweep_strip(Sweep<Isa> &sweep, typename Isa::Int nearest, float global_scale) {
   using Int = typename Isa::Int;
   using Float = typename Isa::Float;
   auto factor = [&](Int code) { return factor_of<Isa, kRecipe>(normal_e4m3<Isa>(code), global_scale); };
@@ -171,9 +179,7 @@ static typename Isa::Int sweep_strip(Sweep<Isa> sweep, typename Isa::Int nearest
     sweep.template add<kWeighted, true>(code, d, Isa::less_int(code, largest));
   }
 
-  Float d = factor(sweep.best);
-  *hard = Isa::either(Isa::either(open, sweep.is_close()), sweep.is_between(d));
-  return sweep.best;
+  return open;
 }
 
 // The importance of a strip's blocks, the strip's first block being that of the row; element by element as the weights
@@ -211,65 +217,103 @@ static typename Isa::Float load_importance(const EncodeTask &task, int64_t first
   return Isa::select(none, Isa::set_float(kBlock), sum);
 }
 
+// A block of a strip, as search.h has it.
+template <typename Isa>
+static void lane_of(const WideStrip<Isa> &strip, int lane, float *values) {
+  for (int i = 0; i < kBlock; i++) {
+    values[i] = strip.w[i * Isa::kWidth + lane];
+  }
+}
+
+// Of some scales of a block, and those whose values are among theirs, the one of the smallest loss; the lowest of equal
+// ones. h is null or the strip's.
+template <typename Isa, sparkfp4_recipe kRecipe>
+static unsigned char better_code(const WideStrip<Isa> &strip, const WideStrip<Isa> *h, int lane, const int *codes,
+                                 int count, float global_scale) {
+  float w[kBlock];
+  float weights[kBlock];
+  lane_of(strip, lane, w);
+  if (h != nullptr) {
+    lane_of(*h, lane, weights);
+  }
+
+  int best = 0;
+  float least = __builtin_inff();
+  for (int i = 0; i < count; i++) {
+    for (int code = codes[i]; code <= kLargestScaleCode; code += 8) {
+      float loss = block_loss(w, code_factor<kRecipe>(code, global_scale), h == nullptr ? nullptr : weights, false);
+      if (loss < least || (loss == least && code < best)) {
+        best = code;
+        least = loss;
+      }
+    }
+  }
+
+  return static_cast<unsigned char>(best);
+}
+
 // The scales of a strip, as the task's search gives them, of which block is the first in the task; not for the local
-// Hessian. The lane's weights are element by element.
+// Hessian.
 template <typename Isa, sparkfp4_recipe kRecipe, typename Type>
 static void search_strip(const WideStrip<Isa> &strip, typename Isa::Float amax, const EncodeTask &task, int64_t block,
                          unsigned char *scales) {
-  using Int = typename Isa::Int;
   using Float = typename Isa::Float;
   Factors<Isa> nearest = factors<Isa, kRecipe, Type>(amax, 6.0f, task.global_scale);
-  Int codes;
-  auto hard = Isa::less(amax, Isa::set_float(kLeastSwept));
+  bool weighted = task.search == SPARKFP4_WEIGHTED;
+  WideStrip<Isa> h;
+  Float weight = Isa::set_float(kBlock);
+  auto hard = Isa::either(Isa::less(amax, Isa::set_float(kLeastSwept)), Isa::less(Isa::set_float(kMostSwept), amax));
+  if (weighted) {
+    weight = load_importance<Isa>(task, (task.first_block + block) % task.row_blocks, &h);
+    hard = Isa::either(hard, Isa::less(weight, Isa::set_float(kLeastSweptWeight)));
+    hard = Isa::either(hard, Isa::less(Isa::set_float(kMostSweptWeight), weight));
+  }
+
+  Sweep<Isa> sweep(strip, weighted ? h.w : nullptr, amax, weight);
+  auto close = hard;
+  auto doubtful = hard;
   if (task.search == SPARKFP4_FOUR_OVER_SIX) {
     Factors<Isa> four = factors<Isa, kRecipe, Type>(amax, 4.0f, task.global_scale);
-    Sweep<Isa> sweep(strip, nullptr, amax, Isa::set_float(kBlock));
     auto all = Isa::less_equal(amax, amax);
     sweep.template add<false, true>(nearest.bytes, nearest.d, all);
     sweep.template add<false, true>(four.bytes, four.d, all);
-    codes = sweep.best;
+    // The first of equal ones need not be the lower.
     hard = Isa::either(hard, sweep.is_close());
   } else {
-    WideStrip<Isa> h;
-    Float weight = Isa::set_float(kBlock);
-    if (task.search == SPARKFP4_WEIGHTED) {
-      weight = load_importance<Isa>(task, (task.first_block + block) % task.row_blocks, &h);
-      hard = Isa::either(hard, Isa::less(weight, Isa::set_float(kLeastSweptWeight)));
-      hard = Isa::either(hard, Isa::less(Isa::set_float(kMostSweptWeight), weight));
-    }
-
     // Scales below 16 are evenly spaced, and a block above 448 is cut off by all.
     hard = Isa::either(hard, Isa::less_int(nearest.bytes, Isa::set(16)));
     hard = Isa::either(hard, Isa::less(Isa::mul(nearest.d, Isa::set_float(7.0f)), amax));
-    typename Isa::Mask unproved;
-    if (task.search == SPARKFP4_WEIGHTED) {
-      codes = sweep_strip<Isa, kRecipe, true>(Sweep<Isa>(strip, h.w, amax, weight), nearest.bytes, task.global_scale,
-                                              &unproved);
-    } else {
-      codes = sweep_strip<Isa, kRecipe, false>(Sweep<Isa>(strip, nullptr, amax, weight), nearest.bytes,
-                                               task.global_scale, &unproved);
-    }
-
-    hard = Isa::either(hard, unproved);
+    hard = Isa::either(hard, weighted ? sweep_strip<Isa, kRecipe, true>(sweep, nearest.bytes, task.global_scale)
+                                      : sweep_strip<Isa, kRecipe, false>(sweep, nearest.bytes, task.global_scale));
+    hard = Isa::either(hard, sweep.is_crowded());
+    close = sweep.is_close();
+    Float d = factor_of<Isa, kRecipe>(normal_e4m3<Isa>(sweep.best), task.global_scale);
+    doubtful = Isa::either(close, sweep.is_between(d));
   }
 
-  hard = Isa::either(hard, Isa::less(Isa::set_float(kMostSwept), amax));
-  Isa::store_bytes(scales, codes);
-  uint32_t left = Isa::lanes(hard);
+  Isa::store_bytes(scales, sweep.best);
+  uint32_t unproved = Isa::lanes(hard);
+  uint32_t left = unproved | Isa::lanes(doubtful);
   if (left == 0) {
     return;
   }
 
   alignas(64) float amaxes[Isa::kWidth];
+  unsigned char next[Isa::kWidth];
   Isa::store_floats(amaxes, amax);
+  Isa::store_bytes(next, sweep.next);
   for (; left != 0; left &= left - 1) {
     int lane = __builtin_ctz(left);
-    float w[kBlock];
-    for (int i = 0; i < kBlock; i++) {
-      w[i] = strip.w[i * Isa::kWidth + lane];
+    if (unproved >> lane & 1) {
+      float w[kBlock];
+      lane_of(strip, lane, w);
+      scales[lane] = e4m3_byte(searched_scale<kRecipe, Type>(w, amaxes[lane], task, block + lane));
+    } else {
+      int codes[2] = {scales[lane], next[lane]};
+      int count = Isa::lanes(close) >> lane & 1 ? 2 : 1;
+      scales[lane] =
+          better_code<Isa, kRecipe>(strip, weighted ? &h : nullptr, lane, codes, count, task.global_scale);
     }
-
-    scales[lane] = e4m3_byte(searched_scale<kRecipe, Type>(w, amaxes[lane], task, block + lane));
   }
 }
 

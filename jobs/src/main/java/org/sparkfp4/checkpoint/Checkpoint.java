@@ -86,6 +86,32 @@ public final class Checkpoint {
     return status.isDirectory() ? openFolder(fileSystem, path) : openFile(fileSystem, status, path);
   }
 
+  /**
+   * Opens each safetensors file of a folder by itself: files that make no checkpoint together, and may name a tensor
+   * more than once. Of a single file, that one.
+   *
+   * @throws InvalidCheckpointException when there is none
+   */
+  public static List<Checkpoint> openFiles(Configuration configuration, String folder) throws IOException {
+    Path given = new Path(folder);
+    FileSystem fileSystem = RawFileSystem.of(given, configuration);
+    if (!fileSystem.exists(given) || !fileSystem.getFileStatus(given).isDirectory()) {
+      return List.of(open(configuration, folder));
+    }
+
+    Path path = fileSystem.makeQualified(given);
+    List<FileStatus> files = Folder.list(fileSystem, path).safetensors();
+    List<SafetensorsHeader> headers = HeaderReader.read(fileSystem, files);
+    List<Checkpoint> checkpoints = new ArrayList<>();
+    for (int i = 0; i < files.size(); i++) {
+      List<FileStatus> file = files.subList(i, i + 1);
+      checkpoints.add(new Checkpoint(
+          path, MissingNode.getInstance(), file, List.of(), List.of(), locate(file, headers.subList(i, i + 1))));
+    }
+
+    return checkpoints;
+  }
+
   private static Checkpoint openFolder(FileSystem fileSystem, Path path) throws IOException {
     Folder folder = Folder.list(fileSystem, path);
     CheckpointIndex index = folder.has(CheckpointIndex.NAME) ? CheckpointIndex.read(fileSystem, path) : null;

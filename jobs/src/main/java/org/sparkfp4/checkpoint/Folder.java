@@ -48,6 +48,16 @@ record Folder(Path path, List<FileStatus> files) {
     return files.stream().anyMatch(file -> file.getPath().getName().equals(name));
   }
 
+  /** All safetensors files, whatever an index says. */
+  List<FileStatus> safetensors() throws InvalidCheckpointException {
+    List<FileStatus> found = files.stream().filter(file -> file.getPath().getName().endsWith(SAFETENSORS)).toList();
+    if (found.isEmpty()) {
+      throw new InvalidCheckpointException(path, "it has no .safetensors file");
+    }
+
+    return found;
+  }
+
   /** The shards that the index names, or the only one where there is no index; by name. */
   List<FileStatus> shards(CheckpointIndex index) throws InvalidCheckpointException {
     Map<String, FileStatus> byName = new TreeMap<>();

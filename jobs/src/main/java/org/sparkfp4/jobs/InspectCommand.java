@@ -14,6 +14,7 @@ import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.checkpoint.ModelConfig;
 import org.sparkfp4.checkpoint.ModelFamilies;
+import org.sparkfp4.formats.ScaleSearch;
 import org.sparkfp4.layouts.Layouts;
 import org.sparkfp4.plan.PlanOptions;
 import picocli.CommandLine.Command;
@@ -82,8 +83,9 @@ final class InspectCommand implements Callable<Integer> {
 
   private PlanPreview preview(Checkpoint checkpoint) throws IOException {
     ModelFamilies families = familyOption.families(SparkConfiguration.hadoop());
+    String search = ScaleSearch.SWEEP.optionName();
     PlanOptions options =
-        new PlanOptions(layout, "rtn", targets, false, 0, selection.selection(), keepSourcePrecision);
+        new PlanOptions(layout, search, targets, false, 0, selection.selection(), keepSourcePrecision, null);
     return PlanPreview.of(
         checkpoint, each -> families.of(new ModelConfig(each.config())), Layouts.named(layout), options);
   }

@@ -18,7 +18,8 @@ import scala.Option;
     versionProvider = Version.class,
     mixinStandardHelpOptions = true,
     subcommands = {
-      QuantizeCommand.class, VerifyCommand.class, InspectCommand.class, SynthesizeCommand.class, DemoCommand.class
+      QuantizeCommand.class, CalibrateCommand.class, QuantizeActivationsCommand.class, VerifyCommand.class,
+      InspectCommand.class, SynthesizeCommand.class, DemoCommand.class
     },
     exitCodeListHeading = "%nExit status:%n",
     exitCodeList = {

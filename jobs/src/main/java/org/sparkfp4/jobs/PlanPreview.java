@@ -46,7 +46,7 @@ record PlanPreview(String family, List<RoleRow> roles, double quantizedShare, lo
     ModelFamily family = null;
     try {
       family = families.of(checkpoint);
-      QuantizationPlan plan = new Planner(checkpoint, family, layout, options, SLAB_BYTES).plan();
+      QuantizationPlan plan = new Planner(checkpoint, family, layout, options, SLAB_BYTES, null).plan();
       PlanSummary summary = PlanSummary.of(plan, family);
       return new PlanPreview(
           family.name(), new Rows(plan, family).list(), summary.quantizedShare(), summary.bytesOut(),

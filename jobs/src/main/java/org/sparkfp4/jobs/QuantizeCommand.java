@@ -2,11 +2,13 @@ package org.sparkfp4.jobs;
 
 import java.io.IOException;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.function.Supplier;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
+import org.sparkfp4.calibration.Statistics;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.ModelFamily;
 import org.sparkfp4.formats.ScaleSearch;
@@ -21,6 +23,7 @@ import org.sparkfp4.report.ReportFiles;
 import org.sparkfp4.report.RunReport;
 import org.sparkfp4.report.Stages;
 import org.sparkfp4.safetensors.RawFileSystem;
+import org.sparkfp4.sink.CheckpointPublisher;
 import org.sparkfp4.sink.OutputFolder;
 import org.sparkfp4.sink.ShardRecord;
 import org.sparkfp4.sink.Storage;
@@ -64,10 +67,11 @@ final class QuantizeCommand implements Callable<Integer> {
 
   @Option(
       names = "--scale-search",
-      defaultValue = "rtn",
+      defaultValue = "sweep",
       paramLabel = "NAME",
-      description = "How block scales are chosen: rtn (default), from the block's largest weight; four-over-six; or "
-          + "sweep, the least squared error of all scales.")
+      description = "How block scales are chosen: sweep (default), the least squared error of all scales; "
+          + "four-over-six, the better of two; rtn, by the block's largest weight, the producers' own bytes; weighted, "
+          + "the least error of the layer's output, as --statistics tell.")
   private String scaleSearch;
 
   @Option(
@@ -83,6 +87,9 @@ final class QuantizeCommand implements Callable<Integer> {
 
   @Mixin
   private FamilyOption familyOption;
+
+  @Mixin
+  private StatisticsOption statisticsOption;
 
   @Option(names = "--weight-only", description = "Leave activations in high precision (W4A16).")
   private boolean weightOnly;
@@ -116,6 +123,7 @@ final class QuantizeCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws IOException {
+    statisticsOption.requireFor(option(() -> ScaleSearch.named(scaleSearch)));
     Stages stages = new Stages();
     SparkSession spark = Session.start("sparkfp4 quantize " + input);
     RunSettings settings = RunSettings.of(spark);
@@ -126,7 +134,9 @@ final class QuantizeCommand implements Callable<Integer> {
     Storage storage = Storage.of(folder, conf, settings.commit());
     Checkpoint source = Checkpoint.open(conf, input);
     ModelFamily family = familyOption.family(conf, source.config());
-    QuantizationPlan plan = plan(settings, source, family);
+    Statistics statistics = statisticsOption.statistics(conf, source, family);
+    QuantizationPlan plan =
+        statisticsOption.weigh(conf, plan(settings, source, family, statistics), statistics);
     print(PlanSummary.of(plan, family).text());
     if (dryRun) {
       return CommandLine.ExitCode.OK;
@@ -137,9 +147,14 @@ final class QuantizeCommand implements Callable<Integer> {
     OutputFolder out = new OutputFolder(storage.fs(), folder);
     ResumeHint hint = new ResumeHint(spec.commandLine().getErr(), ResumeHint.command(spec));
     try {
-      String progress = verbosity.progress(settings.progress());
+      CheckpointPublisher publisher =
+          new CheckpointPublisher(out, source, family, plan, layout(), Version.product());
+      CheckpointPublication publication = new CheckpointPublication(spark, plan, family, out, publisher, stages);
       List<ShardRecord> records =
-          new QuantizeJob(spark, source, family, plan, out, settings.tier(), progress, stages).run(overwrite);
+          new QuantizeJob(
+                  spark, plan, out, layout().recipe(), settings.tier(), Map.of(),
+                  verbosity.progress(settings.progress()), stages, publication)
+              .run(overwrite);
       if (report != null) {
         report.write(RunReport
             .ofQuantize(Version.product(), plan, family, records, folder.toString(), null, stages), spark);
@@ -157,12 +172,14 @@ final class QuantizeCommand implements Callable<Integer> {
     spec.commandLine().getOut().flush();
   }
 
-  private QuantizationPlan plan(RunSettings settings, Checkpoint source, ModelFamily family) {
+  private QuantizationPlan plan(
+      RunSettings settings, Checkpoint source, ModelFamily family, Statistics statistics) {
     PlanOptions options =
         new PlanOptions(
-            layout().name(), scaleSearch(), targets(), weightOnly, maxShardSize == null ? 0 : maxShardSize.bytes(),
-            selection.selection(), keepSourcePrecision);
-    return new Planner(source, family, layout(), options, settings.unitBytes()).plan();
+            layout().name(), scaleSearch, targets(), weightOnly, maxShardSize == null ? 0 : maxShardSize.bytes(),
+            selection.selection(), keepSourcePrecision, statisticsOption.options(statistics, weightOnly));
+    return new Planner(
+        source, family, layout(), options, settings.unitBytes(), statisticsOption.amaxes(statistics)).plan();
   }
 
   private Layout layout() {
@@ -171,15 +188,6 @@ final class QuantizeCommand implements Callable<Integer> {
 
   private String targets() {
     return option(() -> Targets.named(targets).optionName());
-  }
-
-  private String scaleSearch() {
-    if (option(() -> ScaleSearch.named(scaleSearch)) == ScaleSearch.WEIGHTED) {
-      throw new ParameterException(
-          spec.commandLine(), "Invalid --scale-search: weighted; this version has no --statistics for it");
-    }
-
-    return scaleSearch;
   }
 
   /** A value that is none of those that an option takes is a mistake in the command line. */

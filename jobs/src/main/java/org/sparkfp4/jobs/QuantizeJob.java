@@ -1,7 +1,6 @@
 package org.sparkfp4.jobs;
 
 import static org.apache.spark.sql.functions.col;
-import static org.apache.spark.sql.functions.lit;
 import static org.apache.spark.sql.functions.udf;
 
 import java.io.IOException;
@@ -14,32 +13,26 @@ import org.apache.spark.sql.Column;
 import org.apache.spark.sql.DataFrameReader;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.types.DataTypes;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.LocatedTensor;
-import org.sparkfp4.checkpoint.ModelFamily;
+import org.sparkfp4.formats.Nvfp4Recipe;
 import org.sparkfp4.formats.ScaleSearch;
 import org.sparkfp4.functions.Nvfp4Amax;
 import org.sparkfp4.functions.Nvfp4Quantize;
-import org.sparkfp4.layouts.Layout;
-import org.sparkfp4.layouts.Layouts;
 import org.sparkfp4.plan.AmaxFile;
 import org.sparkfp4.plan.OutputShard;
 import org.sparkfp4.plan.PlanFile;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.plan.ShardSelection;
 import org.sparkfp4.plan.SourceFile;
-import org.sparkfp4.report.RunReport;
+import org.sparkfp4.plan.Unit;
 import org.sparkfp4.report.Stages;
 import org.sparkfp4.safetensors.ChildPath;
 import org.sparkfp4.safetensors.RawFileSystem;
 import org.sparkfp4.safetensors.SourceChangedException;
 import org.sparkfp4.safetensors.UnchangedFile;
-import org.sparkfp4.sink.AtomicFile;
 import org.sparkfp4.sink.BadSourceException;
-import org.sparkfp4.sink.CheckpointPublisher;
 import org.sparkfp4.sink.FreeSpace;
 import org.sparkfp4.sink.OutputFolder;
 import org.sparkfp4.sink.OutputLock;
@@ -53,35 +46,40 @@ final class QuantizeJob {
 
   private final SparkSession spark;
   private final Configuration conf;
-  private final Checkpoint source;
-  private final ModelFamily family;
   private final QuantizationPlan plan;
   private final OutputFolder output;
-  private final Layout layout;
+  private final Nvfp4Recipe recipe;
   private final String tier;
+  private final Map<Integer, Float> knownAmax;
   private final String progress;
   private final Stages stages;
+  private final Publication publication;
 
-  /** {@code stages} takes what the job did. */
+  /**
+   * @param knownAmax of units that do not have the say themselves, by unit number
+   * @param stages takes what the job did
+   * @param publication what is done with finished shards
+   */
   QuantizeJob(
       SparkSession spark,
-      Checkpoint source,
-      ModelFamily family,
       QuantizationPlan plan,
       OutputFolder output,
+      Nvfp4Recipe recipe,
       String tier,
+      Map<Integer, Float> knownAmax,
       String progress,
-      Stages stages) {
+      Stages stages,
+      Publication publication) {
     this.spark = spark;
     this.conf = spark.sessionState().newHadoopConf();
-    this.source = source;
-    this.family = family;
     this.plan = plan;
     this.output = output;
-    this.layout = Layouts.named(plan.options().layout());
+    this.recipe = recipe;
     this.tier = tier;
+    this.knownAmax = Map.copyOf(knownAmax);
     this.progress = progress;
     this.stages = stages;
+    this.publication = publication;
   }
 
   /**
@@ -106,13 +104,7 @@ final class QuantizeJob {
       prepare(overwrite);
       writeMissing();
       List<ShardRecord> records = List.copyOf(output.finished(plan).values());
-      SourceChecksums.Found sums = new SourceChecksums(spark, plan).find(records);
-      stages.end("complete the source's checksums", sums.bytesRead(), 0);
-      new CheckpointPublisher(output, source, family, plan, layout, Version.product())
-          .publish(records, sums.checksums(), lock, conf);
-      stages.end("check what was written and publish it", 0, 0);
-      AtomicFile.write(output.fs(), output.report(), RunReport
-          .ofQuantize(Version.product(), plan, family, records, output.path().toString(), null, stages).json());
+      publication.publish(records, lock, conf);
       output.staging().remove();
       return records;
     }
@@ -197,17 +189,16 @@ final class QuantizeJob {
 
   private Column quantize() {
     ScaleSearch search = ScaleSearch.named(plan.options().scaleSearch());
-    return udf(new Nvfp4Quantize(layout.recipe(), search, tier), Nvfp4Quantize.RETURN_TYPE)
+    return udf(new Nvfp4Quantize(recipe, search, tier), Nvfp4Quantize.RETURN_TYPE)
         .apply(
             col("data0"), col("data1"), col("data2"), col("scale0"), col("scale1"), col("scale2"), col("scheme"),
-            col("cols"), col("amax"), lit(null).cast(DataTypes.BinaryType));
+            col("cols"), col("amax"), col("importance"));
   }
 
   /** A unit that is read by rows needs its amax before its first row is encoded. */
   private boolean findAmaxOfCutUnits(ShardSelection shards) throws IOException {
     Map<Integer, Float> amax = new TreeMap<>();
-    boolean cut =
-        plan.shards().stream().flatMap(shard -> shard.units().stream()).anyMatch(unit -> unit.isCut(plan.slabBytes()));
+    boolean cut = plan.shards().stream().flatMap(shard -> shard.units().stream()).anyMatch(this::isUnknown);
     if (cut) {
       Column ofSlab =
           udf(new Nvfp4Amax(tier), Nvfp4Amax.RETURN_TYPE)
@@ -220,8 +211,14 @@ final class QuantizeJob {
       }
     }
 
+    amax.putAll(knownAmax);
+
     AmaxFile.write(conf, output.staging().amax(), amax);
     return cut;
+  }
+
+  private boolean isUnknown(Unit unit) {
+    return unit.isCut(plan.slabBytes()) && !knownAmax.containsKey(unit.id());
   }
 
   /** What to tell of a job that failed: what is wrong with the source, if that is why. */

@@ -79,20 +79,28 @@ public final class ModelCard {
     row("layout", options.layout());
     row("targets", options.targets());
     row("scale search", options.scaleSearch());
-    row("activations", options.weightOnly()
-        ? "high precision (W4A16)"
-        : "NVFP4 at run time (W4A4), input scale 1.0: no activation statistics were used");
+    row("activations", activations(options));
     row("tensors", format("%,d, of %,d in the source", summary.tensorsOut(), summary.tensorsIn()));
     row("bytes", format("%,d, of %,d in the source", summary.bytesOut(), summary.bytesIn()));
     row("parameters", format(
         "%,d, of which %.1f %% are NVFP4", summary.parameters(), 100 * summary.quantizedShare()));
     row("plan", "`" + fingerprint + "`");
     line("");
-    if (!options.weightOnly()) {
+    if (!options.weightOnly() && options.statistics() == null) {
       line("With an input scale of 1.0, blocks of activations whose largest magnitude is below about 0.006 become"
           + " zero.");
       line("");
     }
+  }
+
+  private static String activations(PlanOptions options) {
+    if (options.weightOnly()) {
+      return "high precision (W4A16)";
+    }
+
+    return options.statistics() == null
+        ? "NVFP4 at run time (W4A4), input scale 1.0: no activation statistics were used"
+        : "NVFP4 at run time (W4A4), input scales from activation statistics (" + options.statistics().inputScale() + ")";
   }
 
   private static String others(PlanSummary summary) {

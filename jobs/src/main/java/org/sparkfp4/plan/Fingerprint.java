@@ -7,6 +7,7 @@ import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import org.sparkfp4.checkpoint.LocatedTensor;
@@ -29,9 +30,23 @@ final class Fingerprint {
     all.put("family", family.name());
     all.put("familyFile", family.digest());
     all.put("config", hex(sha256().digest(bytes(source.config().toString()))));
+    return of(all, source.files(), source.tensors());
+  }
+
+  /** The same of activations, {@code amax} being that of modules whose tensors do not have the say. */
+  static String of(
+      List<SourceFile> sources, List<LocatedTensor> tensors, PlanOptions options, Map<String, Float> amax) {
+    ObjectNode all = JSON.createObjectNode();
+    all.put("byteFormat", BYTE_FORMAT);
+    all.set("options", JSON.valueToTree(options));
+    all.set("amax", JSON.valueToTree(new TreeMap<>(amax)));
+    return of(all, sources, tensors);
+  }
+
+  private static String of(ObjectNode all, List<SourceFile> sources, List<LocatedTensor> tensors) {
     ArrayNode files = all.putArray("files");
-    Map<String, MessageDigest> headers = headers(source);
-    for (SourceFile file : source.files()) {
+    Map<String, MessageDigest> headers = headers(tensors);
+    for (SourceFile file : sources) {
       ObjectNode entry = files.addObject();
       entry.put("name", file.name()).put("length", file.length()).put("modified", file.modified());
       MessageDigest header = headers.get(file.name());
@@ -41,10 +56,19 @@ final class Fingerprint {
     return hex(sha256().digest(bytes(all.toString())));
   }
 
+  /** That of the same plan whose errors are weighed by these statistics. */
+  static String weighed(String fingerprint, PlannedImportance importance) {
+    ObjectNode all = JSON.createObjectNode();
+    all.put("plan", fingerprint);
+    all.set("files", JSON.valueToTree(importance.files()));
+    all.set("tensors", JSON.valueToTree(new TreeMap<>(importance.tensors())));
+    return hex(sha256().digest(bytes(all.toString())));
+  }
+
   /** A digest of each file's list of tensors. */
-  private static Map<String, MessageDigest> headers(PlanSource source) {
+  private static Map<String, MessageDigest> headers(List<LocatedTensor> tensors) {
     Map<String, MessageDigest> headers = new TreeMap<>();
-    for (LocatedTensor tensor : source.tensors()) {
+    for (LocatedTensor tensor : tensors) {
       MessageDigest header = headers.computeIfAbsent(tensor.file(), file -> sha256());
       // the name's length before it: no name can then read as another name and shape
       header.update(bytes(tensor.name().length() + " " + tensor.name() + " " + tensor.dtype() + " " + tensor.shape()

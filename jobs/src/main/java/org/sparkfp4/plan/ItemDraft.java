@@ -18,6 +18,7 @@ import org.sparkfp4.safetensors.TensorInfo;
  *     copied
  * @param carried the tensors of a weight that stays as it is stored
  * @param tensors the tensors that the unit becomes, counted from its own first byte
+ * @param inputScale the global scale of a unit's input, or null
  * @param length bytes of the item
  * @param alignment what the place of the item must be a multiple of: the largest element's bytes
  */
@@ -27,16 +28,17 @@ record ItemDraft(
     StoredWeight stored,
     List<CarriedTensor> carried,
     List<UnitTensor> tensors,
+    InputScale inputScale,
     long length,
     int alignment) {
   static ItemDraft copied(LocatedTensor tensor) {
-    return new ItemDraft(tensor, null, null, List.of(), List.of(), tensor.length(), alignment(tensor.dtype()));
+    return new ItemDraft(tensor, null, null, List.of(), List.of(), null, tensor.length(), alignment(tensor.dtype()));
   }
 
   static ItemDraft dequantized(StoredWeight stored) {
     LocatedTensor weight = stored.weight();
     long length = DType.BF16.bytes(Math.multiplyExact(weight.rows(), weight.cols()));
-    return new ItemDraft(weight, null, stored, List.of(), List.of(), length, alignment(DType.BF16));
+    return new ItemDraft(weight, null, stored, List.of(), List.of(), null, length, alignment(DType.BF16));
   }
 
   /** A weight that stays stored as it is; its tensors follow one another without gaps, the widest elements first. */
@@ -45,14 +47,14 @@ record ItemDraft(
     ordered.sort(Comparator.comparingInt((CarriedTensor tensor) -> -alignment(tensor.source().dtype())));
     long length = tensors.stream().mapToLong(tensor -> tensor.source().length()).sum();
     int widest = alignment(ordered.get(0).source().dtype());
-    return new ItemDraft(stored.weight(), null, stored, ordered, List.of(), length, widest);
+    return new ItemDraft(stored.weight(), null, stored, ordered, List.of(), null, length, widest);
   }
 
-  static ItemDraft quantized(Unit unit, List<UnitTensor> tensors) {
+  static ItemDraft quantized(Unit unit, List<UnitTensor> tensors, InputScale inputScale) {
     int alignment = tensors.stream().mapToInt(tensor -> alignment(tensor.output().dtype())).max().orElseThrow();
     long length = tensors.get(tensors.size() - 1).output().end();
     return new ItemDraft(
-        unit.members().get(0).weight(), unit, null, List.of(), tensors, length, alignment);
+        unit.members().get(0).weight(), unit, null, List.of(), tensors, inputScale, length, alignment);
   }
 
   private static int alignment(DType dtype) {
@@ -106,6 +108,6 @@ record ItemDraft(
               output.name(), output.dtype(), output.shape(), begin + output.begin(), begin + output.end())));
     }
 
-    return new ShardItem.Quantized(unit, placed);
+    return new ShardItem.Quantized(unit, placed, inputScale);
   }
 }

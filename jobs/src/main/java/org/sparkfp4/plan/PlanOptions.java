@@ -11,6 +11,7 @@ package org.sparkfp4.plan;
  * @param selection which layers of the targets
  * @param keepSourcePrecision whether what the source stores quantized, and the plan does not quantize, stays stored so;
  *     else it becomes BF16
+ * @param statistics how statistics of activations are used; null where there are none
  */
 public record PlanOptions(
     String layout,
@@ -19,20 +20,21 @@ public record PlanOptions(
     boolean weightOnly,
     long maxShardBytes,
     Selection selection,
-    boolean keepSourcePrecision) {
+    boolean keepSourcePrecision,
+    StatisticsOptions statistics) {
   /** Options for all layers of the targets. */
   public PlanOptions(String layout, String scaleSearch, String targets, boolean weightOnly, long maxShardBytes) {
-    this(layout, scaleSearch, targets, weightOnly, maxShardBytes, Selection.ALL, false);
+    this(layout, scaleSearch, targets, weightOnly, maxShardBytes, Selection.ALL, false, null);
   }
 
   /** The same options with another selection. */
   public PlanOptions withSelection(Selection other) {
     return new PlanOptions(
-        layout, scaleSearch, targets, weightOnly, maxShardBytes, other, keepSourcePrecision);
+        layout, scaleSearch, targets, weightOnly, maxShardBytes, other, keepSourcePrecision, statistics);
   }
 
   /** The same options, and what is not quantized stays stored as the source has it. */
   public PlanOptions keepingSourcePrecision() {
-    return new PlanOptions(layout, scaleSearch, targets, weightOnly, maxShardBytes, selection, true);
+    return new PlanOptions(layout, scaleSearch, targets, weightOnly, maxShardBytes, selection, true, statistics);
   }
 }

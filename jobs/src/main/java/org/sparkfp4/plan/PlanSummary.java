@@ -1,6 +1,7 @@
 package org.sparkfp4.plan;
 
 import java.util.ArrayList;
+import java.util.EnumMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -33,6 +34,7 @@ import org.sparkfp4.formats.Nvfp4;
  * @param carried weights that stay as the source stores them, quantized, by how that is
  * @param carriedBytes bytes of these, scales included
  * @param dropped tensors of the source that only say how others are stored, and are not in the output: scales, shapes
+ * @param inputScales number of units by the origin of their inputs' scale
  * @param warnings what the reader should know before the run
  */
 public record PlanSummary(
@@ -55,10 +57,14 @@ public record PlanSummary(
     Map<String, Long> carried,
     long carriedBytes,
     long dropped,
+    Map<InputScale.Origin, Long> inputScales,
     List<String> warnings) {
 
   /** Less of a model with experts than this is quantized only by mistake. */
   private static final double LEAST_SHARE = 0.5;
+
+  /** Names of units that a warning lists. */
+  private static final int LISTED_UNITS = 20;
 
   /** A file of the output. */
   public record ShardSize(String file, long bytes) {}
@@ -97,11 +103,13 @@ public record PlanSummary(
         count.carried,
         count.carriedBytes,
         count.scales + plan.dropped().size(),
-        warnings(plan, family, (double) count.quantized / count.parameters));
+        count.inputScales(),
+        warnings(plan, family, count));
   }
 
-  private static List<String> warnings(QuantizationPlan plan, ModelFamily family, double share) {
+  private static List<String> warnings(QuantizationPlan plan, ModelFamily family, Count count) {
     List<String> warnings = new ArrayList<>();
+    double share = (double) count.quantized / count.parameters;
     if (family.hasExperts() && share < LEAST_SHARE) {
       warnings.add(String.format(
           Locale.ROOT,
@@ -109,12 +117,37 @@ public record PlanSummary(
           100 * share));
     }
 
-    if (!plan.options().weightOnly()) {
+    if (plan.options().weightOnly()) {
+      return warnings;
+    }
+
+    if (plan.options().statistics() != null) {
+      count.withoutTokens.forEach((origin, units) -> warnings.add(withoutTokens(origin, units)));
+    }
+
+    if (plan.options().statistics() == null) {
       warnings.add("input scales are 1.0, as there are no activation statistics: blocks of activations whose largest "
           + "magnitude is below about 0.006 become zero; --weight-only keeps activations in high precision");
     }
 
+    List<String> unweighted = plan.unweightedUnits();
+    if (!unweighted.isEmpty()) {
+      String names = String.join(", ", unweighted.subList(0, Math.min(LISTED_UNITS, unweighted.size())));
+      warnings.add(String.format(
+          Locale.ROOT, "%,d units have no statistics, or saw no token, and are swept without weights: %s%s",
+          unweighted.size(), names, unweighted.size() > LISTED_UNITS ? ", ..." : ""));
+    }
+
     return warnings;
+  }
+
+  private static String withoutTokens(InputScale.Origin origin, List<String> units) {
+    int listed = Math.min(LISTED_UNITS, units.size());
+    String named = String.join(", ", units.subList(0, listed))
+        + (units.size() > listed ? " and " + (units.size() - listed) + " more units" : "");
+    return origin == InputScale.Origin.PEERS
+        ? "no token reached " + named + ": they have the largest input scale of the other experts"
+        : "no statistics of " + named + ": their input scale is 1.0";
   }
 
   /** The share of parameters that become FP4, 0 to 1. */
@@ -149,6 +182,18 @@ public record PlanSummary(
     private final Map<String, Long> carried = new TreeMap<>();
     private long carriedBytes;
     private long scales;
+    private final Map<InputScale.Origin, List<String>> withoutTokens = new EnumMap<>(InputScale.Origin.class);
+    private long measured;
+
+    Map<InputScale.Origin, Long> inputScales() {
+      Map<InputScale.Origin, Long> counts = new EnumMap<>(InputScale.Origin.class);
+      if (measured > 0) {
+        counts.put(InputScale.Origin.MEASURED, measured);
+      }
+
+      withoutTokens.forEach((origin, units) -> counts.put(origin, (long) units.size()));
+      return counts;
+    }
 
     void add(ShardItem item, long slabBytes) {
       tensorsOut += item.outputs().size();
@@ -174,6 +219,12 @@ public record PlanSummary(
           parameters += elements(member.weight());
           quantized += elements(member.weight());
           scales += member.scale() == null ? 0 : 1;
+        }
+
+        if (whole.inputScale().origin() == InputScale.Origin.MEASURED) {
+          measured++;
+        } else {
+          withoutTokens.computeIfAbsent(whole.inputScale().origin(), origin -> new ArrayList<>()).add(unit.name());
         }
 
         units++;

@@ -43,8 +43,23 @@ final class PlanSummaryText {
           + "here", summary.dequantized(), size(summary.dequantizedBytes()), summary.dropped());
     }
 
+    if (options.statistics() != null && !options.weightOnly()) {
+      line(text, "inputs", "scales by %s: %s", options.statistics().inputScale(),
+          summary.inputScales().entrySet().stream()
+              .map(entry -> String.format(Locale.ROOT, "%,d %s", entry.getValue(), origin(entry.getKey())))
+              .collect(Collectors.joining(", ")));
+    }
+
     summary.warnings().forEach(warning -> line(text, "warning", "%s", warning));
     return text.toString();
+  }
+
+  private static String origin(InputScale.Origin origin) {
+    return switch (origin) {
+      case MEASURED -> "measured";
+      case PEERS -> "of other experts";
+      case ASSUMED -> "1.0";
+    };
   }
 
   private static void shards(StringBuilder text, List<PlanSummary.ShardSize> shards) {

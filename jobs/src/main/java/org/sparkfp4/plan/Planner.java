@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
+import org.sparkfp4.calibration.InputAmaxes;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.checkpoint.ModelConfig;
@@ -18,6 +19,7 @@ import org.sparkfp4.checkpoint.Role;
 import org.sparkfp4.checkpoint.RoledTensor;
 import org.sparkfp4.checkpoint.SourceTensors;
 import org.sparkfp4.checkpoint.TensorClassifier;
+import org.sparkfp4.formats.ElementType;
 import org.sparkfp4.layouts.Layout;
 
 /** Makes the plan of a run from headers and configuration alone. */
@@ -30,6 +32,7 @@ public final class Planner {
   private final Layout layout;
   private final PlanOptions options;
   private final long slabBytes;
+  private final InputAmaxes inputs;
 
   /**
    * @param checkpoint the source
@@ -37,20 +40,34 @@ public final class Planner {
    * @param layout the output's layout
    * @param options what the bytes depend on
    * @param slabBytes source bytes of a unit above which it is cut by rows
+   * @param inputs what is known of the layers' inputs; null for nothing
    */
-  public Planner(Checkpoint checkpoint, ModelFamily family, Layout layout, PlanOptions options, long slabBytes) {
+  public Planner(
+      Checkpoint checkpoint,
+      ModelFamily family,
+      Layout layout,
+      PlanOptions options,
+      long slabBytes,
+      InputAmaxes inputs) {
     this(
         new PlanSource(
             checkpoint.path().toString(), checkpoint.config(), checkpoint.sourceFiles(), checkpoint.tensors()),
-        family, layout, options, slabBytes);
+        family, layout, options, slabBytes, inputs);
   }
 
-  Planner(PlanSource source, ModelFamily family, Layout layout, PlanOptions options, long slabBytes) {
+  Planner(
+      PlanSource source,
+      ModelFamily family,
+      Layout layout,
+      PlanOptions options,
+      long slabBytes,
+      InputAmaxes inputs) {
     this.source = source;
     this.family = family;
     this.layout = layout;
     this.options = options;
     this.slabBytes = slabBytes;
+    this.inputs = inputs;
   }
 
   /**
@@ -123,11 +140,27 @@ public final class Planner {
         items.add(ItemDraft.copied(anchor));
       } else {
         Unit unit = new Unit(id++, name(members), tensors.source().scheme(anchor), anchor.cols(), members);
-        items.add(ItemDraft.quantized(unit, layout.tensors(unit, options)));
+        items.add(ItemDraft.quantized(unit, layout.tensors(unit, options), inputScale(members)));
       }
     }
 
     return items;
+  }
+
+  /** Layers that runtimes fuse have one input, and so one scale. */
+  private InputScale inputScale(List<Member> members) {
+    List<String> layers = members.stream().map(Member::module).toList();
+    if (inputs == null || options.weightOnly()) {
+      return InputScale.ASSUMED;
+    }
+
+    Float own = inputs.own(layers);
+    Float amax = own != null ? own : inputs.peers(layers);
+    return amax == null
+        ? InputScale.ASSUMED
+        : new InputScale(
+            layout.recipe().globalScale(amax, ElementType.F32),
+            own != null ? InputScale.Origin.MEASURED : InputScale.Origin.PEERS);
   }
 
   /** {@code model.layers.0.mlp.experts.3.{gate_proj,up_proj}} of two modules, the module's own name of one. */

@@ -17,6 +17,7 @@ import java.util.Objects;
  * @param shards the output's shards
  * @param kept why each linear layer that is not quantized stays as it is, for the exclude lists and the reader
  * @param dropped tensors of the source that describe stored-quantized weights, beside the scales, and are not written
+ * @param importance what a weighted search weighs by; null for the others
  */
 public record QuantizationPlan(
     String fingerprint,
@@ -27,7 +28,8 @@ public record QuantizationPlan(
     List<SourceFile> sources,
     List<OutputShard> shards,
     List<KeptModule> kept,
-    List<DroppedTensor> dropped) {
+    List<DroppedTensor> dropped,
+    PlannedImportance importance) {
   public QuantizationPlan {
     sources = List.copyOf(sources);
     shards = List.copyOf(shards);
@@ -39,5 +41,37 @@ public record QuantizationPlan(
   @JsonIgnore
   public List<KeptFormat> keptFormats() {
     return kept.stream().map(KeptModule::format).filter(Objects::nonNull).distinct().toList();
+  }
+
+  /** A plan without statistics. */
+  public QuantizationPlan(
+      String fingerprint,
+      String input,
+      PlanOptions options,
+      String family,
+      long slabBytes,
+      List<SourceFile> sources,
+      List<OutputShard> shards,
+      List<KeptModule> kept,
+      List<DroppedTensor> dropped) {
+    this(fingerprint, input, options, family, slabBytes, sources, shards, kept, dropped, null);
+  }
+
+  /** The same plan with what a weighted search weighs by; its fingerprint is another. */
+  public QuantizationPlan withImportance(PlannedImportance known) {
+    return new QuantizationPlan(
+        Fingerprint.weighed(fingerprint, known), input, options, family, slabBytes, sources, shards, kept, dropped,
+        known);
+  }
+
+  /** Names of the units that a weighted search sweeps without weights, as there are no statistics of their input. */
+  public List<String> unweightedUnits() {
+    return importance == null
+        ? List.of()
+        : shards.stream()
+            .flatMap(shard -> shard.units().stream())
+            .filter(unit -> !importance.tensors().containsKey(unit.id()))
+            .map(Unit::name)
+            .toList();
   }
 }

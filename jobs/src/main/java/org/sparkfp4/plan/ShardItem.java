@@ -71,10 +71,19 @@ public sealed interface ShardItem {
     }
   }
 
-  /** A unit and the tensors that its members become, in the order of their bytes, member by member. */
-  record Quantized(Unit unit, List<UnitTensor> tensors) implements ShardItem {
+  /**
+   * A unit and the tensors that its members become, in the order of their bytes, member by member.
+   *
+   * @param inputScale the global scale of their common input
+   */
+  record Quantized(Unit unit, List<UnitTensor> tensors, InputScale inputScale) implements ShardItem {
     public Quantized {
       tensors = List.copyOf(tensors);
+    }
+
+    /** A unit of whose input nothing is known. */
+    public Quantized(Unit unit, List<UnitTensor> tensors) {
+      this(unit, tensors, InputScale.ASSUMED);
     }
 
     @Override

@@ -62,6 +62,7 @@ final class NameFilter implements java.util.function.Predicate<String> {
     return switch (predicate.name()) {
       case "=", "IN" -> values::contains;
       case "STARTS_WITH" -> name -> values.stream().anyMatch(name::startsWith);
+      case "ENDS_WITH" -> name -> values.stream().anyMatch(name::endsWith);
       default -> null;
     };
   }

@@ -14,11 +14,19 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * @param shards the shards to read, as {@link org.sparkfp4.plan.ShardSelection} reads them; null for all
  * @param cutOnly whether only the slabs of cut units are wanted
  * @param amax path of the amax file; null for none
+ * @param everyFile whether a stand-alone read takes all safetensors files of a folder, which need be no checkpoint
  * @param slabBytes about how many bytes a slab of a stand-alone read has
  * @param mode how local files are read
  */
 record ReadOptions(
-    String path, String plan, String shards, boolean cutOnly, String amax, long slabBytes, ReadMode mode) {
+    String path,
+    String plan,
+    String shards,
+    boolean cutOnly,
+    String amax,
+    boolean everyFile,
+    long slabBytes,
+    ReadMode mode) {
   private static final String SLAB_BYTES = "slabBytes";
   private static final String READ = "read";
 
@@ -41,6 +49,7 @@ record ReadOptions(
         options.get("shards"),
         cutOnly(options.getOrDefault("slabs", "all")),
         options.get("amax"),
+        everyFile(options.getOrDefault("files", "checkpoint")),
         slabBytes(optionOr(options, SLAB_BYTES, session, "16m")),
         mode(optionOr(options, READ, session, "mmap")));
   }
@@ -55,7 +64,7 @@ record ReadOptions(
   }
 
   RowPlanner planner() {
-    return plan != null ? new PlannedRows(plan, shards, cutOnly, amax) : new StandaloneRows(path, slabBytes);
+    return plan != null ? new PlannedRows(plan, shards, cutOnly, amax) : new StandaloneRows(path, everyFile, slabBytes);
   }
 
   private static String optionOr(
@@ -73,6 +82,14 @@ record ReadOptions(
       case "all" -> false;
       case "cut" -> true;
       default -> throw new IllegalArgumentException("Invalid option slabs: \"" + value + "\"; give all or cut");
+    };
+  }
+
+  private static boolean everyFile(String value) {
+    return switch (value.toLowerCase(Locale.ROOT)) {
+      case "checkpoint" -> false;
+      case "all" -> true;
+      default -> throw new IllegalArgumentException("Invalid option files: \"" + value + "\"; give checkpoint or all");
     };
   }
 

@@ -24,7 +24,10 @@ final class SourceSchema {
    */
   static final String CHECKSUMS = "checksums";
 
-  /** Rows of a plan's shards: slabs of units, a payload a member, and its scales where the source has some. */
+  /**
+   * Rows of a plan's shards: slabs of units, a payload a member, and its scales where the source has some; and the
+   * statistics of the unit's input where its errors are weighed.
+   */
   static final StructType PLANNED = new StructType()
       .add("unit", DataTypes.IntegerType, false)
       .add("slab", DataTypes.IntegerType, false)
@@ -38,6 +41,7 @@ final class SourceSchema {
       .add("scale0", DataTypes.BinaryType, true)
       .add("scale1", DataTypes.BinaryType, true)
       .add("scale2", DataTypes.BinaryType, true)
+      .add("importance", DataTypes.BinaryType, true)
       .add(CHECKSUMS, DataTypes.BinaryType, false);
 
   private SourceSchema() {}

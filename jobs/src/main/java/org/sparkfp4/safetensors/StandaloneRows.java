@@ -19,21 +19,34 @@ final class StandaloneRows implements RowPlanner {
   private static final int PARTITION_ROWS = 20_000;
 
   private final String path;
+  private final boolean everyFile;
   private final long slabBytes;
 
-  StandaloneRows(String path, long slabBytes) {
+  StandaloneRows(String path, boolean everyFile, long slabBytes) {
     this.path = path;
+    this.everyFile = everyFile;
     this.slabBytes = slabBytes;
   }
 
   @Override
   public List<SlabPartition> partitions(Configuration configuration, Predicate<String> names, boolean payload)
       throws IOException {
-    Checkpoint checkpoint = Checkpoint.open(configuration, path);
+    List<Checkpoint> checkpoints =
+        everyFile ? Checkpoint.openFiles(configuration, path) : List.of(Checkpoint.open(configuration, path));
+    List<SlabPartition> partitions = new ArrayList<>();
+    for (Checkpoint checkpoint : checkpoints) {
+      addPartitions(partitions, checkpoint, names, payload);
+    }
+
+    return partitions;
+  }
+
+  private void addPartitions(
+      List<SlabPartition> partitions, Checkpoint checkpoint, Predicate<String> names, boolean payload)
+      throws IOException {
     var byFile = checkpoint.tensors().stream()
         .filter(tensor -> names.test(tensor.name()))
         .collect(Collectors.groupingBy(LocatedTensor::file));
-    List<SlabPartition> partitions = new ArrayList<>();
     for (FileStatus shard : checkpoint.shards()) {
       SlabFile file = new SlabFile(shard.getPath().toString(), shard.getLen(), shard.getModificationTime());
       List<SourceRow> rows = new ArrayList<>();
@@ -56,8 +69,6 @@ final class StandaloneRows implements RowPlanner {
         partitions.add(new SlabPartition(List.of(file), rows));
       }
     }
-
-    return partitions;
   }
 
   private List<SourceRow> slabs(LocatedTensor tensor, boolean payload) throws IOException {

@@ -29,6 +29,6 @@ final class PlanDifference {
       }
     }
 
-    return "another version of the byte format, or another config.json";
+    return "another version of the byte format, another config.json, or other statistics";
   }
 }

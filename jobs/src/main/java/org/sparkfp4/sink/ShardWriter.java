@@ -14,6 +14,7 @@ import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.write.DataWriter;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.sparkfp4.checkpoint.LocatedTensor;
+import org.sparkfp4.formats.InvalidImportanceException;
 import org.sparkfp4.formats.NonFiniteException;
 import org.sparkfp4.metrics.ProcessCounter;
 import org.sparkfp4.plan.OutputShard;
@@ -104,6 +105,10 @@ final class ShardWriter implements DataWriter<InternalRow> {
     for (Throwable cause = e; cause != null; cause = cause.getCause()) {
       if (cause instanceof NonFiniteException bad) {
         return slabs.describe(bad, target.input());
+      }
+
+      if (cause instanceof InvalidImportanceException bad) {
+        return slabs.describe(bad);
       }
 
       if (cause instanceof SourceChangedException || cause instanceof BadSourceException) {

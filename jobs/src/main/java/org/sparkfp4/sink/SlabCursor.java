@@ -3,6 +3,7 @@ package org.sparkfp4.sink;
 import java.util.Iterator;
 import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.sparkfp4.formats.InvalidImportanceException;
 import org.sparkfp4.formats.NonFiniteException;
 import org.sparkfp4.formats.SourceScheme;
 import org.sparkfp4.plan.Member;
@@ -83,5 +84,11 @@ final class SlabCursor {
     long element = bad.index() + (awaited.isWhole() ? 0 : awaited.rowOffset() * unit.cols());
     return NonFiniteText.of(
         member.weight(), member.scale(), SourceScheme.parse(unit.scheme()), element, bad.value(), input);
+  }
+
+  /** What is wrong with the statistics of the awaited slab's unit, for the user. */
+  String describe(InvalidImportanceException bad) {
+    return "Invalid statistics of " + unit.name() + ": " + bad.value() + " for column " + bad.column()
+        + ", must be finite, and not negative for a square; make the statistics anew and start again with --overwrite";
   }
 }

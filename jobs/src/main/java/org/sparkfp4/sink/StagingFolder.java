@@ -72,7 +72,11 @@ public final class StagingFolder {
    * still alive on a lost executor must not write into the same file.
    */
   Path attempt(String run, int shard, long task) {
-    return new Path(attempts(), String.format("%05d-%s-%d", shard, run, task));
+    return attempt(String.format("%05d-%s-%d", shard, run, task));
+  }
+
+  Path attempt(String name) {
+    return new Path(attempts(), name);
   }
 
   /**

@@ -14,9 +14,6 @@ import org.sparkfp4.plan.UnitTensor;
 
 /** Writes the tensors that a unit becomes, in the plan's order. */
 final class UnitWriter {
-  /** The activations' global scale without statistics: 1 in every layout, as 2688 is the assumed amax. */
-  private static final float INPUT_SCALE = 1f;
-
   private final ShardOutput out;
 
   UnitWriter(ShardOutput out) {
@@ -37,7 +34,7 @@ final class UnitWriter {
         case PACKED -> codes.writePacked(tensor.member(), out);
         case SCALES -> codes.writeScales(tensor.member(), out);
         case GLOBAL_SCALE -> out.write(scalar(codes.globalScale()));
-        case INPUT_SCALE -> out.write(scalar(INPUT_SCALE));
+        case INPUT_SCALE -> out.write(scalar(item.inputScale().value()));
       }
 
       long written = out.length() - before;

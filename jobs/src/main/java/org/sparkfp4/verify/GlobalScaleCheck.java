@@ -3,6 +3,7 @@ package org.sparkfp4.verify;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.sparkfp4.formats.ScaleSearch;
 
 /**
  * Whether every global scale is the one that the largest weight of all layers that share it gives, and the same in all
@@ -10,16 +11,19 @@ import java.util.Map;
  */
 final class GlobalScaleCheck {
   private final Map<String, QuantizedLayer> layers;
+  private final ScaleClaim claim;
   private final boolean exact;
   private final Differences differences;
   private final Map<String, LayerCheck> bySource = new HashMap<>();
 
   /**
    * @param layers all layers, by module
+   * @param claim how scales were chosen
    * @param exact whether a difference of one unit in the last place counts: a checkpoint made on a GPU may have it
    */
-  GlobalScaleCheck(Map<String, QuantizedLayer> layers, boolean exact, Differences differences) {
+  GlobalScaleCheck(Map<String, QuantizedLayer> layers, ScaleClaim claim, boolean exact, Differences differences) {
     this.layers = layers;
+    this.claim = claim;
     this.exact = exact;
     this.differences = differences;
   }
@@ -43,7 +47,8 @@ final class GlobalScaleCheck {
       checkShared(layer, check, other);
     }
 
-    float expected = layer.source().globalScale(layer.scheme().recipe(), amax);
+    ScaleSearch search = claim.search(layer.source(), layer.scheme().recipe(), amax, check.globalScale());
+    float expected = layer.source().globalScale(layer.scheme().recipe(), search, amax);
     if (exact ? check.globalScale() != expected : !isNear(check.globalScale(), expected)) {
       differences.add("Tensor " + layer.globalScale().name() + " (" + layer.globalScale().file() + ") is "
           + check.globalScale() + ", but the largest weight, " + amax + ", makes it " + expected);

@@ -4,18 +4,22 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.formats.Nvfp4;
+import org.sparkfp4.formats.ScaleSearch;
 
 /** Decodes a layer and holds it against its source, in memory that does not grow with the layer. */
 final class LayerVerifier {
   private final TensorReader sourceReader;
   private final TensorReader quantized;
+  private final ScaleClaim claim;
   private final Differences differences;
   private final CodeCounts counts;
 
   /** {@code counts} takes the codes and scales of all layers. */
-  LayerVerifier(TensorReader source, TensorReader quantized, Differences differences, CodeCounts counts) {
+  LayerVerifier(
+      TensorReader source, TensorReader quantized, ScaleClaim claim, Differences differences, CodeCounts counts) {
     this.sourceReader = source;
     this.quantized = quantized;
+    this.claim = claim;
     this.differences = differences;
     this.counts = counts;
   }
@@ -92,9 +96,10 @@ final class LayerVerifier {
       amax = Math.max(amax, amax(sharer));
     }
 
-    float expected = layer.source().globalScale(layer.scheme().recipe(), amax);
+    ScaleSearch search = claim.search(layer.source(), layer.scheme().recipe(), amax, stored);
+    float expected = layer.source().globalScale(layer.scheme().recipe(), search, amax);
     float scale = GlobalScaleCheck.isNear(stored, expected) ? stored : expected;
-    return new Requantization(layer, amax, scale, source);
+    return new Requantization(layer, amax, scale, search, claim.extent(search), source);
   }
 
   private float amax(SourceWeight weight) throws IOException, BadWeightException {

@@ -4,6 +4,8 @@ import java.nio.ByteBuffer;
 import org.sparkfp4.formats.Mxfp4;
 import org.sparkfp4.formats.Nvfp4;
 import org.sparkfp4.formats.Nvfp4Recipe;
+import org.sparkfp4.formats.ScaleChoice;
+import org.sparkfp4.formats.ScaleSearch;
 
 /** Quantizes a layer's source again, slab by slab, by the reference, and compares with what the checkpoint has. */
 final class Requantization {
@@ -13,6 +15,8 @@ final class Requantization {
   private final float amax;
   private final boolean zero;
   private final float globalScale;
+  private final ScaleSearch search;
+  private final ScaleClaim.Extent extent;
   private final byte[] packed;
   private final byte[] scales;
   private final Mismatch codes = new Mismatch();
@@ -21,15 +25,25 @@ final class Requantization {
   /**
    * @param amax largest magnitude of all weights that share the global scale
    * @param globalScale the global scale to quantize by
+   * @param search how block scales are chosen
+   * @param extent what can be compared
    * @param source the layer's own weight
    */
-  Requantization(QuantizedLayer layer, float amax, float globalScale, SourceRows source) {
+  Requantization(
+      QuantizedLayer layer,
+      float amax,
+      float globalScale,
+      ScaleSearch search,
+      ScaleClaim.Extent extent,
+      SourceRows source) {
     this.layer = layer;
     this.recipe = layer.scheme().recipe();
     this.source = source;
     this.amax = amax;
     this.zero = Nvfp4.isZero(amax);
     this.globalScale = globalScale;
+    this.search = search;
+    this.extent = extent;
     int elements = Math.multiplyExact(source.rowsPerSlab(), source.cols());
     this.packed = new byte[elements / 2];
     this.scales = new byte[elements / Nvfp4.BLOCK];
@@ -45,8 +59,14 @@ final class Requantization {
           recipe, source.codes(), source.scales(), rows, cols, Mxfp4.exponent(amax), ownCodes, ownScales, null);
     } else if (zero) {
       Nvfp4.encodeZero(recipe, rows, cols, ownCodes, ownScales);
+    } else if (extent == ScaleClaim.Extent.ALL) {
+      ScaleChoice choice = ScaleChoice.of(search);
+      Nvfp4.encode(recipe, choice, source.type(), weights, rows, cols, globalScale, ownCodes, ownScales, null);
+    } else if (extent == ScaleClaim.Extent.CODES) {
+      ownScales = storedScales;
+      Nvfp4.encodeUnder(recipe, source.type(), weights, rows, cols, globalScale, storedScales, ownCodes);
     } else {
-      Nvfp4.encode(recipe, source.type(), weights, rows, cols, globalScale, ownCodes, ownScales, null);
+      return;
     }
 
     codes.compare(ownCodes, storedCodes, row * cols / 2);

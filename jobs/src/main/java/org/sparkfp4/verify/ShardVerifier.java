@@ -26,11 +26,13 @@ final class ShardVerifier implements Function<ShardTask, ShardFindings> {
 
   private final String source;
   private final String quantized;
+  private final ScaleClaim claim;
   private final SerializableConfiguration configuration;
 
-  ShardVerifier(String source, String quantized, SerializableConfiguration configuration) {
+  ShardVerifier(String source, String quantized, ScaleClaim claim, SerializableConfiguration configuration) {
     this.source = source;
     this.quantized = quantized;
+    this.claim = claim;
     this.configuration = configuration;
   }
 
@@ -53,7 +55,7 @@ final class ShardVerifier implements Function<ShardTask, ShardFindings> {
         dequantized.verify(tensor);
       }
 
-      LayerVerifier layers = new LayerVerifier(sourceReader, quantizedReader, differences, counts);
+      LayerVerifier layers = new LayerVerifier(sourceReader, quantizedReader, claim, differences, counts);
       for (QuantizedLayer layer : task.layers()) {
         LayerCheck check = layers.verify(layer);
         if (check != null) {

@@ -6,6 +6,7 @@ import org.sparkfp4.checkpoint.SourceTensors;
 import org.sparkfp4.checkpoint.StoredWeight;
 import org.sparkfp4.formats.Mxfp4;
 import org.sparkfp4.formats.Nvfp4Recipe;
+import org.sparkfp4.formats.ScaleSearch;
 import org.sparkfp4.formats.SourceScheme;
 
 /**
@@ -30,10 +31,10 @@ record SourceWeight(LocatedTensor weight, LocatedTensor scale, String scheme) im
   }
 
   /** The global scale of layers whose largest weight, or exponent of MXFP4, is that of {@code amax}. */
-  float globalScale(Nvfp4Recipe recipe, float amax) {
+  float globalScale(Nvfp4Recipe recipe, ScaleSearch search, float amax) {
     SourceScheme parsed = parsed();
     return parsed.isMxfp4()
         ? Mxfp4.globalScale(recipe, Mxfp4.exponent(amax))
-        : recipe.globalScale(amax, parsed.elements());
+        : search.globalScale(recipe, amax, parsed.elements());
   }
 }

@@ -114,10 +114,11 @@ public final class Verification {
     new ConfigCheck(claims, differences).check(
         match.layers().values(), match.kept(), match.stored().forms());
 
-    List<ShardFindings> findings = verifyShards(tasks(quantized, manifest, match), quantizedFolder, conf);
+    ScaleClaim claim = ScaleClaim.of(manifest);
+    List<ShardFindings> findings = verifyShards(tasks(quantized, manifest, match), claim, quantizedFolder, conf);
     findings.forEach(each -> differences.addAll(each.differences()));
     List<LayerCheck> checks = findings.stream().flatMap(each -> each.layers().stream()).toList();
-    new GlobalScaleCheck(match.layers(), manifest != null, differences).check(checks);
+    new GlobalScaleCheck(match.layers(), claim, manifest != null, differences).check(checks);
     checks.forEach(check -> checkError(check, scheme.recipe()));
     return result(findings, match.kept().size() + match.stored().copies().size());
   }
@@ -255,10 +256,11 @@ public final class Verification {
     return tasks;
   }
 
-  private List<ShardFindings> verifyShards(List<ShardTask> tasks, QuantizedFolder quantizedFolder, Configuration conf) {
+  private List<ShardFindings> verifyShards(
+      List<ShardTask> tasks, ScaleClaim claim, QuantizedFolder quantizedFolder, Configuration conf) {
     JavaSparkContext context = JavaSparkContext.fromSparkContext(spark.sparkContext());
     ShardVerifier verifier = new ShardVerifier(
-        source.path().toString(), quantizedFolder.path().toString(), new SerializableConfiguration(conf));
+        source.path().toString(), quantizedFolder.path().toString(), claim, new SerializableConfiguration(conf));
     return context.parallelize(tasks, tasks.size()).map(verifier).collect();
   }
 

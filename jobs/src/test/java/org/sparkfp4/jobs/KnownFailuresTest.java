@@ -390,7 +390,8 @@ class KnownFailuresTest {
   private Path quantize(Path source, String... options) throws IOException {
     Path output = Files.createTempDirectory(folder, "output").resolve("nvfp4");
     List<String> arguments =
-        new ArrayList<>(List.of("quantize", "--input", source.toString(), "--output", output.toString()));
+        new ArrayList<>(List.of(
+            "quantize", "--input", source.toString(), "--output", output.toString(), "--scale-search", "rtn"));
     arguments.addAll(List.of(options));
     SparkSubmitResult result = run(arguments.toArray(new String[0]));
     assertThat(result.status()).as(result.err()).isZero();

@@ -23,10 +23,13 @@ class QuantizeOptionsTest {
   private static final Set<String> NO_BYTES =
       Set.of("--input", "--output", "--dry-run", "--report", "--overwrite", "--verbose", "--help", "--version");
 
+  /** Options that want statistics: {@link WeightedSearchTest} tries them. */
+  private static final Set<String> OF_STATISTICS = Set.of("--statistics", "--input-scale", "--weighting");
+
   /** Values that each option is tried with; the source allows all of them. */
   private static final Map<String, List<String>> TRIED = Map.ofEntries(
       entry("--layout", List.of("compressed-tensors")),
-      entry("--scale-search", List.of()),
+      entry("--scale-search", List.of("rtn", "four-over-six")),
       entry("--targets", List.of("linears")),
       entry("--include", List.of("model.layers.0.mlp.experts.*")),
       entry("--exclude", List.of("model.layers.0.mlp.experts.*")),
@@ -44,6 +47,7 @@ class QuantizeOptionsTest {
   void everyOptionIsEitherTriedOrChangesNoByte() {
     Set<String> known = new TreeSet<>(TRIED.keySet());
     known.addAll(NO_BYTES);
+    known.addAll(OF_STATISTICS);
     List<String> options = new ArrayList<>();
     for (OptionSpec option : Main.commandLine().getSubcommands().get("quantize").getCommandSpec().options()) {
       options.add(option.longestName());
@@ -66,7 +70,7 @@ class QuantizeOptionsTest {
       for (String value : values) {
         String given = value.equals("family.json") ? folder.resolve(value).toString() : value;
         String[] arguments = given.isEmpty() ? new String[] {option} : new String[] {option, given};
-        fingerprints.put(option, fingerprint(source, "with" + option, arguments));
+        fingerprints.put(option + " " + value, fingerprint(source, "with" + option + value, arguments));
       }
     });
 

@@ -188,7 +188,8 @@ class StackedExpertsTest {
   private Path quantize(InProcess run, Path source, String name, String... options) {
     Path output = folder.resolve(name);
     List<String> arguments =
-        new ArrayList<>(List.of("quantize", "--input", source.toString(), "--output", output.toString()));
+        new ArrayList<>(List.of(
+            "quantize", "--input", source.toString(), "--output", output.toString(), "--scale-search", "rtn"));
     arguments.addAll(List.of(options));
     SparkSubmitResult result = run.run(arguments.toArray(new String[0]));
     assertThat(result.status()).as(result.err()).isZero();

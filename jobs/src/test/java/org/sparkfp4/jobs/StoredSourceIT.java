@@ -9,6 +9,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -321,11 +322,10 @@ class StoredSourceIT {
     Path output = folder.resolve(name);
     InProcess run = new InProcess();
     conf.forEach(run::conf);
-    String[] arguments = new String[5 + more.length];
-    System.arraycopy(
-        new String[] {"quantize", "--input", source.toString(), "--output", output.toString()}, 0, arguments, 0, 5);
-    System.arraycopy(more, 0, arguments, 5, more.length);
-    SparkSubmitResult result = run.run(arguments);
+    List<String> arguments = new ArrayList<>(List.of(
+        "quantize", "--input", source.toString(), "--output", output.toString(), "--scale-search", "rtn"));
+    arguments.addAll(List.of(more));
+    SparkSubmitResult result = run.run(arguments.toArray(new String[0]));
     assertThat(result.status()).as(result.err()).isZero();
     return output;
   }

@@ -45,10 +45,11 @@ class ModelFuzz {
   private static void plan(List<LocatedTensor> tensors, JsonNode config, Layout layout) {
     PlanOptions options =
         new PlanOptions(
-            layout.name(), "rtn", "linears", false, 0, new Selection(List.of(), List.of(), false, false), false);
+            layout.name(), "rtn", "linears", false, 0, new Selection(List.of(), List.of(), false, false), false, null);
     PlanSource source =
         new PlanSource("file:/model", config, List.of(new SourceFile("model.safetensors", 1, 1)), tensors);
-    QuantizationPlan plan = new Planner(source, FAMILIES.of(new ModelConfig(config)), layout, options, 1 << 20).plan();
+    QuantizationPlan plan =
+        new Planner(source, FAMILIES.of(new ModelConfig(config)), layout, options, 1 << 20, null).plan();
 
     for (OutputShard shard : plan.shards()) {
       long end = 0;

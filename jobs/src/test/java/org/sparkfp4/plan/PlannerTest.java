@@ -296,7 +296,8 @@ class PlannerTest {
   private static QuantizationPlan golden() throws Exception {
     Checkpoint checkpoint = goldenCheckpoint();
     return new Planner(
-        checkpoint, ModelFamily.of(checkpoint.config()), Layouts.named("modelopt"), modelOpt("experts"), 256L << 20)
+        checkpoint, ModelFamily.of(checkpoint.config()), Layouts.named("modelopt"), modelOpt("experts"), 256L << 20,
+        null)
         .plan();
   }
 }

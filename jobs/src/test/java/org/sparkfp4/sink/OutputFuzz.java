@@ -23,7 +23,7 @@ import org.sparkfp4.plan.Selection;
 class OutputFuzz {
   private static final QuantizationPlan PLAN = new QuantizationPlan(
       "f", "file:/source", new PlanOptions("modelopt", "rtn", "experts", false, 0,
-          new Selection(List.of(), List.of(), false, false), false),
+          new Selection(List.of(), List.of(), false, false), false, null),
       "qwen3_moe", 1 << 20, List.of(), List.of(), List.of(), List.of());
 
   private Path folder;

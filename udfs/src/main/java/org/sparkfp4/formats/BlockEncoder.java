@@ -38,7 +38,8 @@ final class BlockEncoder {
     }
   }
 
-  private static long codes(float[] w, float d) {
+  /** The codes of a block's 16 weights under a factor, the first in the lowest 4 bits. */
+  static long codes(float[] w, float d) {
     long codes = 0;
     for (int i = 0; i < Nvfp4.BLOCK; i++) {
       // A true division: the product with 1 / d rounds twice and gives other codes now and then.

@@ -49,7 +49,7 @@ public final class ErrorSums {
    * @param codes its E2M1 codes, the first in the lowest 4 bits
    * @param d the factor that dequantizes them
    */
-  void addBlock(float[] w, long codes, float d) {
+  public void addBlock(float[] w, long codes, float d) {
     for (int i = 0; i < Nvfp4.BLOCK; i++) {
       errorScratch[i] = w[i] - E2M1.decode((int) (codes >>> 4 * i)) * d;
     }

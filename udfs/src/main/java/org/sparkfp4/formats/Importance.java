@@ -22,8 +22,9 @@ public final class Importance {
    * The importance of a layer's columns.
    *
    * @param data binary32, little-endian, from position to limit: {@link Weighting#values} of them
-   * @throws IllegalArgumentException if the values are not those of whole blocks, or one cannot be: E[x²] that is
-   *     negative, NaN or infinite, or E[x xᵀ] that is NaN or infinite or has such a diagonal
+   * @throws IllegalArgumentException if the values are not those of whole blocks
+   * @throws InvalidImportanceException if one cannot be: E[x²] that is negative, NaN or infinite, or E[x xᵀ] that is
+   *     NaN or infinite or has such a diagonal
    */
   public static Importance of(Weighting weighting, ByteBuffer data) {
     FloatBuffer values = data.slice().order(ByteOrder.LITTLE_ENDIAN).asFloatBuffer();
@@ -44,8 +45,7 @@ public final class Importance {
     boolean square = weighting == Weighting.DIAGONAL || row == i % Nvfp4.BLOCK;
     if (!Float.isFinite(value) || square && value < 0) {
       int column = weighting == Weighting.DIAGONAL ? i : i / weighting.blockValues() * Nvfp4.BLOCK + row;
-      throw new IllegalArgumentException("Invalid importance: " + value + " of column " + column + ", must be finite"
-          + (square ? " and not negative" : ""));
+      throw new InvalidImportanceException(column, value);
     }
   }
 

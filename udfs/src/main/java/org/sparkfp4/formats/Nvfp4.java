@@ -163,6 +163,33 @@ public final class Nvfp4 {
     }
   }
 
+  /**
+   * The codes of a tensor, or of some rows of it, under block scales that are given.
+   *
+   * @param data the elements [rows, cols], little-endian, from position to limit
+   * @param globalScale as stored
+   * @param scales E4M3 [rows, cols / 16]
+   * @param packed takes rows * cols / 2 bytes
+   * @throws NonFiniteException naming the first NaN or infinite element; the segment is 0
+   * @throws IllegalArgumentException if cols is no multiple of 16, a buffer does not fit, or globalScale is not
+   *     positive and finite
+   */
+  public static void encodeUnder(Nvfp4Recipe recipe, ElementType type, ByteBuffer data, long rows, long cols,
+      float globalScale, ByteBuffer scales, ByteBuffer packed) {
+    int blocks = blocks(rows, cols, packed, scales);
+    checkGlobalScale(globalScale);
+    ByteBuffer source = data.slice().order(ByteOrder.LITTLE_ENDIAN);
+    ByteBuffer codesOut = packed.slice().order(ByteOrder.LITTLE_ENDIAN);
+    ByteBuffer scalesIn = scales.slice();
+    float[] w = new float[BLOCK];
+    for (int block = 0; block < blocks; block++) {
+      type.load(source, block * BLOCK * type.bytes(), w);
+      finiteMagnitude(w, (long) block * BLOCK);
+      float d = recipe.dequantFactor(scalesIn.get(block), globalScale);
+      codesOut.putLong(block * PACKED_BLOCK, BlockEncoder.codes(w, d));
+    }
+  }
+
   /** Writes a zero tensor: codes 0, scales {@link Nvfp4Recipe#zeroScale}. Its error sums are zero: nothing to add. */
   public static void encodeZero(Nvfp4Recipe recipe, long rows, long cols, ByteBuffer packed, ByteBuffer scales) {
     int blocks = blocks(rows, cols, packed, scales);

@@ -27,7 +27,10 @@ record ImportanceBytes(long address, long length) {
         + Float.BYTES * Weighting.DIAGONAL.values(cols) + " or " + Float.BYTES * Weighting.HESSIAN.values(cols));
   }
 
-  /** @throws IllegalArgumentException if they are not those of so many columns, or a value of them cannot be */
+  /**
+   * @throws IllegalArgumentException if they are not those of so many columns
+   * @throws org.sparkfp4.formats.InvalidImportanceException if a value of them cannot be
+   */
   void check(long cols) {
     Importance.of(weighting(cols), MemoryUtil.directBuffer(address, Math.toIntExact(length)));
   }

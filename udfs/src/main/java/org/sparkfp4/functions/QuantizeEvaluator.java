@@ -20,19 +20,27 @@ final class QuantizeEvaluator implements ArrowEvaluator {
   private static final int COLS = 7;
   private static final int AMAX = 8;
   private static final int IMPORTANCE = 9;
-  private static final Field RESULT =
-      ArrowUtils.toArrowField("nvfp4", Nvfp4Quantize.RETURN_TYPE, true, null, false);
-
   private final Nvfp4Recipe recipe;
   private final ScaleSearch search;
+  private final Double damping;
+  private final Field resultField;
   private final Nvfp4Kernel kernel;
   private final BufferAllocator allocator;
   private final BinaryResult packed;
   private final BinaryResult scales;
 
   QuantizeEvaluator(Nvfp4Recipe recipe, ScaleSearch search, Nvfp4Kernel kernel, BufferAllocator allocator) {
+    this(recipe, search, null, kernel, allocator);
+  }
+
+  /** @param damping of {@link Nvfp4Gptq}; null for {@link Nvfp4Quantize} */
+  QuantizeEvaluator(
+      Nvfp4Recipe recipe, ScaleSearch search, Double damping, Nvfp4Kernel kernel, BufferAllocator allocator) {
     this.recipe = recipe;
     this.search = search;
+    this.damping = damping;
+    this.resultField = ArrowUtils.toArrowField(
+        "nvfp4", damping == null ? Nvfp4Quantize.RETURN_TYPE : Nvfp4Gptq.RETURN_TYPE, true, null, false);
     this.kernel = kernel;
     this.allocator = allocator;
     this.packed = new BinaryResult("packed", allocator);
@@ -41,9 +49,9 @@ final class QuantizeEvaluator implements ArrowEvaluator {
 
   @Override
   public ColumnVector evaluate(int rows, ColumnVector[] arguments) {
-    StructVector result = (StructVector) RESULT.createVector(allocator);
+    StructVector result = (StructVector) resultField.createVector(allocator);
     try (NativeScratch scratch = new NativeScratch(allocator)) {
-      fill(result, units(rows, new ArgumentReader(arguments, scratch)));
+      fill(result, units(rows, new ArgumentReader(arguments, scratch), scratch));
       return new ArrowColumnVector(result);
     } catch (RuntimeException | Error e) {
       result.close();
@@ -58,13 +66,17 @@ final class QuantizeEvaluator implements ArrowEvaluator {
   }
 
   /** All units first, because the buffers of a column must be large enough before its first value is written. */
-  private static WeightUnit[] units(int rows, ArgumentReader reader) {
+  private WeightUnit[] units(int rows, ArgumentReader reader, NativeScratch scratch) {
     WeightUnit[] units = new WeightUnit[rows];
     for (int row = 0; row < rows; row++) {
       Segments segments = reader.segments(row);
       if (segments != null) {
-        units[row] = new WeightUnit(
-            segments, reader.longAt(COLS, row), reader.floatAt(AMAX, row), reader.importanceAt(IMPORTANCE, row));
+        Long cols = reader.longAt(COLS, row);
+        Float amax = reader.floatAt(AMAX, row);
+        ImportanceBytes importance = reader.importanceAt(IMPORTANCE, row);
+        units[row] = damping == null
+            ? new WeightUnit(segments, cols, amax, importance)
+            : GptqUnit.of(segments, cols, amax, importance, damping, scratch);
       }
     }
 
@@ -88,6 +100,7 @@ final class QuantizeEvaluator implements ArrowEvaluator {
     ListVector squaredErrors = result.getChild("squared_error", ListVector.class);
     Float4Vector globalScale = result.getChild("global_scale", Float4Vector.class);
     ListVector requantized = result.getChild("requantized", ListVector.class);
+    ListVector gptqRows = damping == null ? null : result.getChild("gptq_rows", ListVector.class);
     for (int row = 0; row < units.length; row++) {
       WeightUnit unit = units[row];
       if (unit == null) {
@@ -103,6 +116,10 @@ final class QuantizeEvaluator implements ArrowEvaluator {
       set(squaredErrors, row, encoded.squaredErrors());
       globalScale.setSafe(row, encoded.globalScale());
       set(requantized, row, encoded.requantized());
+      if (gptqRows != null) {
+        set(gptqRows, row, encoded.gptqRows());
+      }
+
       result.setIndexDefined(row);
     }
 

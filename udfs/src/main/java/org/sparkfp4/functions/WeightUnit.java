@@ -1,6 +1,10 @@
 package org.sparkfp4.functions;
 
+import java.nio.ByteBuffer;
 import java.util.Arrays;
+import java.util.Optional;
+import java.util.function.Supplier;
+import org.apache.arrow.memory.util.MemoryUtil;
 import org.sparkfp4.formats.ErrorSums;
 import org.sparkfp4.formats.Mxfp4;
 import org.sparkfp4.formats.NonFiniteException;
@@ -8,6 +12,8 @@ import org.sparkfp4.formats.Nvfp4;
 import org.sparkfp4.formats.Nvfp4Recipe;
 import org.sparkfp4.formats.ScaleSearch;
 import org.sparkfp4.formats.SourceScheme;
+import org.sparkfp4.formats.WeightRows;
+import org.sparkfp4.gptq.Compensation;
 import org.sparkfp4.kernels.BlockSearch;
 import org.sparkfp4.kernels.Nvfp4Kernel;
 
@@ -19,6 +25,7 @@ final class WeightUnit {
   private final long cols;
   private final Float knownAmax;
   private final ImportanceBytes importance;
+  private final Supplier<Compensation> compensation;
 
   /**
    * @param knownAmax null where it is yet to be found
@@ -33,12 +40,23 @@ final class WeightUnit {
    * @throws IllegalArgumentException if it is not that of the columns, too
    */
   WeightUnit(Segments segments, Long cols, Float knownAmax, ImportanceBytes importance) {
+    this(segments, cols, knownAmax, importance, null);
+  }
+
+  /** @param compensation gives encoded members other codes; null to leave them as the search has them */
+  WeightUnit(
+      Segments segments,
+      Long cols,
+      Float knownAmax,
+      ImportanceBytes importance,
+      Supplier<Compensation> compensation) {
     this.segments = segments;
     this.scheme = segments.scheme();
     this.rows = segments.rows(cols);
     this.cols = cols;
     this.knownAmax = knownAmax;
     this.importance = importance;
+    this.compensation = compensation;
     if (importance != null) {
       importance.check(this.cols);
     }
@@ -97,7 +115,43 @@ final class WeightUnit {
       kernel.encode(recipe, choice, scheme.plain(), segments.addresses(), rows, cols, amax, packed, scales, sums);
     }
 
-    return new Encoded(amax, search.globalScale(recipe, amax, scheme.elements()), new long[rows.length], sums);
+    float globalScale = search.globalScale(recipe, amax, scheme.elements());
+    long[] gptqRows = new long[rows.length];
+    if (compensation != null && !Nvfp4.isZero(amax)) {
+      compensate(recipe, globalScale, packed, scales, sums, gptqRows);
+    }
+
+    return new Encoded(amax, globalScale, new long[rows.length], sums, gptqRows);
+  }
+
+  private void compensate(
+      Nvfp4Recipe recipe, float globalScale, long packed, long scales, ErrorSums[] sums, long[] gptqRows) {
+    Compensation better = compensation.get();
+    long before = 0;
+    for (int member = 0; member < rows.length; member++) {
+      Optional<ErrorSums> improved = better.improve(
+          weights(member), rows[member], recipe,
+          buffer(packed + before * (cols / 2), rows[member] * (cols / 2)),
+          buffer(scales + before * (cols / Nvfp4.BLOCK), rows[member] * (cols / Nvfp4.BLOCK)), globalScale);
+      if (improved.isPresent()) {
+        sums[member] = improved.get();
+        gptqRows[member] = rows[member];
+      }
+
+      before += rows[member];
+    }
+  }
+
+  private WeightRows weights(int member) {
+    return WeightRows.of(
+        scheme,
+        buffer(segments.addresses()[member], scheme.dataBytes(rows[member], cols)),
+        scheme.isStored() ? buffer(segments.scales()[member], scheme.scaleBytes(rows[member], cols)) : null,
+        rows[member], cols);
+  }
+
+  private static ByteBuffer buffer(long address, long bytes) {
+    return MemoryUtil.directBuffer(address, Math.toIntExact(bytes));
   }
 
   private BlockSearch choice(ScaleSearch search) {
@@ -128,7 +182,7 @@ final class WeightUnit {
       before += rows[member];
     }
 
-    return new Encoded(amax, Mxfp4.globalScale(recipe, kmax), requantized, sums);
+    return new Encoded(amax, Mxfp4.globalScale(recipe, kmax), requantized, sums, new long[rows.length]);
   }
 
   private static long[] one(long[] all, int member) {
@@ -139,8 +193,9 @@ final class WeightUnit {
    * What is found beside the bytes.
    *
    * @param requantized blocks of 16 of every member that an exact cast had no scale for
+   * @param gptqRows rows of every member whose codes are GPTQ's
    */
-  record Encoded(float amax, float globalScale, long[] requantized, ErrorSums[] sums) {
+  record Encoded(float amax, float globalScale, long[] requantized, ErrorSums[] sums, long[] gptqRows) {
     /** The sum of w^2 of every member. */
     double[] sumSquares() {
       return Arrays.stream(sums).mapToDouble(ErrorSums::squares).toArray();

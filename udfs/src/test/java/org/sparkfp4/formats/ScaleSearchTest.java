@@ -232,11 +232,11 @@ class ScaleSearchTest {
     refused(Weighting.DIAGONAL, bytes.slice(0, 60), "Invalid importance: 60 bytes, must be 64 for each block of 16 ");
     refused(Weighting.HESSIAN, bytes.slice(0, 64), "Invalid importance: 64 bytes, must be 1024 for each block of 16 ");
     bytes.putFloat(4 * 33, -1e-9f);
-    refused(Weighting.DIAGONAL, bytes, "Invalid importance: -1.0E-9 of column 33, must be finite and not negative");
+    refused(Weighting.DIAGONAL, bytes, "Invalid importance: -1.0E-9 of column 33, must be finite, and not negative");
     // Beside the diagonal any finite value may stand.
     assertThat(Importance.of(Weighting.HESSIAN, bytes).weighting()).isEqualTo(Weighting.HESSIAN);
     bytes.putFloat(4 * 34, Float.NaN);
-    refused(Weighting.HESSIAN, bytes, "Invalid importance: NaN of column 2, must be finite and not negative");
+    refused(Weighting.HESSIAN, bytes, "Invalid importance: NaN of column 2, must be finite");
     assertThatThrownBy(() -> ScaleChoice.of(ScaleSearch.WEIGHTED)).isInstanceOf(IllegalArgumentException.class)
         .hasMessage("Invalid scale search: weighted without importance");
   }

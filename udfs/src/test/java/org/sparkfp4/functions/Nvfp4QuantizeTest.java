@@ -7,11 +7,15 @@ import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.ObjectInputStream;
 import java.io.ObjectOutputStream;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.Arrays;
 import org.apache.spark.sql.util.ArrowUtils;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.sparkfp4.formats.InvalidImportanceException;
 import org.sparkfp4.formats.NonFiniteException;
 import org.sparkfp4.formats.Nvfp4Recipe;
 import org.sparkfp4.formats.ScaleSearch;
@@ -86,6 +90,60 @@ class Nvfp4QuantizeTest {
     refused(() -> function.call(data, null, data, null, null, null, "BF16", 16L, null, null),
         "Invalid data2: not null though data1 is null");
     refused(() -> function.call(data, null, null, null, null, null, "BF16", 16L, -1f, null), "Invalid amax: -1.0");
+  }
+
+  /** Members share the statistics of their input; its length tells which they are. */
+  @Test
+  void weightedTakesItsImportance() {
+    Nvfp4Quantize weighted = new Nvfp4Quantize(Nvfp4Recipe.MODELOPT, ScaleSearch.WEIGHTED, "auto");
+    Nvfp4Quantize swept = new Nvfp4Quantize(Nvfp4Recipe.MODELOPT, ScaleSearch.SWEEP, "auto");
+    byte[][] members = WeightRow.random(5).members();
+    long cols = WeightRow.random(5).cols();
+    String dtype = WeightRow.random(5).dtype();
+    byte[] sweep = scales(swept, members, dtype, cols, null);
+    assertThat(scales(weighted, members, dtype, cols, null)).isEqualTo(sweep);
+    assertThat(scales(weighted, members, dtype, cols, importance((int) cols, 1))).isEqualTo(sweep);
+
+    byte[] uneven = importance((int) cols, 100);
+    byte[] scales = scales(weighted, members, dtype, cols, uneven);
+    assertThat(scales).isNotEqualTo(sweep);
+    byte[] ofLast = scales(weighted, new byte[][] {members[2], null, null}, dtype, cols, uneven, 3f);
+    byte[] ofAll = scales(weighted, members, dtype, cols, uneven, 3f);
+    assertThat(Arrays.copyOfRange(ofAll, ofAll.length - ofLast.length, ofAll.length)).isEqualTo(ofLast);
+    assertThat(scales(swept, members, dtype, cols, uneven)).isEqualTo(sweep);
+  }
+
+  @Test
+  void importanceThatCannotBeIsNamed() {
+    Nvfp4Quantize weighted = new Nvfp4Quantize(Nvfp4Recipe.MODELOPT, ScaleSearch.WEIGHTED, "auto");
+    byte[] data = new byte[64];
+    refused(() -> weighted.call(data, null, null, null, null, null, "BF16", 32L, null, new byte[64]),
+        "Invalid importance: 64 bytes, 32 columns have 128 or 2048");
+    byte[] negative = importance(32, 1);
+    ByteBuffer.wrap(negative).order(ByteOrder.LITTLE_ENDIAN).putFloat(4 * 20, -1);
+    assertThatThrownBy(() -> weighted.call(data, null, null, null, null, null, "BF16", 32L, null, negative))
+        .isInstanceOf(InvalidImportanceException.class)
+        .hasMessageContaining("Invalid importance: -1.0 of column 20");
+  }
+
+  /** E[x^2]: 1, and that value for every fourth column. */
+  private static byte[] importance(int cols, float fourth) {
+    ByteBuffer bytes = ByteBuffer.allocate(4 * cols).order(ByteOrder.LITTLE_ENDIAN);
+    for (int col = 0; col < cols; col++) {
+      bytes.putFloat(col % 4 == 0 ? fourth : 1);
+    }
+
+    return bytes.array();
+  }
+
+  private static byte[] scales(Nvfp4Quantize quantize, byte[][] members, String dtype, long cols, byte[] importance) {
+    return scales(quantize, members, dtype, cols, importance, null);
+  }
+
+  private static byte[] scales(
+      Nvfp4Quantize quantize, byte[][] members, String dtype, long cols, byte[] importance, Float amax) {
+    return quantize.call(members[0], members[1], members[2], null, null, null, dtype, cols, amax, importance)
+        .getAs(1);
   }
 
   @Test

@@ -1,0 +1,99 @@
+package org.sparkfp4.calibration;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.json.JsonMapper;
+import java.io.FileNotFoundException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.HexFormat;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.sparkfp4.safetensors.RawFileSystem;
+
+/**
+ * A folder of finished statistics.
+ *
+ * @param folder its path
+ * @param index what is in it
+ * @param digest SHA-256 of the index, lower-case hexadecimal; as the index has those of the files, it stands for all
+ */
+public record Statistics(Path folder, StatisticsIndex index, String digest) {
+  /** Name of the index. */
+  public static final String INDEX = "statistics.json";
+
+  static final ObjectMapper JSON = JsonMapper.builder()
+      .enable(DeserializationFeature.FAIL_ON_NULL_FOR_PRIMITIVES)
+      .enable(DeserializationFeature.FAIL_ON_MISSING_CREATOR_PROPERTIES)
+      .build();
+
+  /** The name of a tensor of a module's statistics, such as {@code mean_square}. */
+  public static String tensor(String module, String name) {
+    return module + ".input." + name;
+  }
+
+  /**
+   * Opens a folder.
+   *
+   * @throws IOException if it has no index, the index is of another version, or a file is missing or of another length
+   */
+  public static Statistics open(Configuration conf, Path folder) throws IOException {
+    Path path = new Path(folder, INDEX);
+    FileSystem fs = RawFileSystem.of(path, conf);
+    byte[] content;
+    try (InputStream in = fs.open(path)) {
+      content = in.readAllBytes();
+    } catch (FileNotFoundException e) {
+      throw new IOException("Cannot read statistics in " + folder + ": it has no " + INDEX
+          + "; give a folder that calibrate has finished", e);
+    }
+
+    StatisticsIndex index = parse(path, content);
+    for (StatisticsIndex.StatisticsFile file : index.files()) {
+      Path shard = new Path(folder, file.name());
+      if (!fs.exists(shard) || fs.getFileStatus(shard).getLen() != file.length()) {
+        throw new IOException("Invalid statistics " + path + ": file " + file.name() + " of " + file.length()
+            + " bytes is missing or of another length; calibrate anew");
+      }
+    }
+
+    return new Statistics(folder, index, HexFormat.of().formatHex(sha256(content)));
+  }
+
+  private static StatisticsIndex parse(Path path, byte[] content) throws IOException {
+    try {
+      StatisticsIndex index = JSON.readValue(content, StatisticsIndex.class);
+      if (index.format() != StatisticsIndex.FORMAT) {
+        throw new IOException("Invalid statistics " + path + ": format " + index.format() + ", must be "
+            + StatisticsIndex.FORMAT + "; calibrate anew");
+      }
+
+      return index;
+    } catch (JsonProcessingException e) {
+      throw new IOException("Invalid statistics " + path + ": " + e.getOriginalMessage() + "; calibrate anew", e);
+    }
+  }
+
+  private static byte[] sha256(byte[] content) {
+    try {
+      return MessageDigest.getInstance("SHA-256").digest(content);
+    } catch (NoSuchAlgorithmException e) {
+      throw new IllegalStateException("Cannot find SHA-256, which every JDK has", e);
+    }
+  }
+
+  /**
+   * Holds the modules against a model's layers.
+   *
+   * @throws IllegalArgumentException naming the first module that is none of them, or whose K differs
+   */
+  public void requireOf(ModelModules model) {
+    for (ModuleStatistics module : index.modules()) {
+      model.require(new FoundInput(module.module(), module.cols(), false, folder + "/" + module.file()));
+    }
+  }
+}

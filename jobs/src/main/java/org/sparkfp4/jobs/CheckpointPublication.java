@@ -1,0 +1,52 @@
+package org.sparkfp4.jobs;
+
+import java.io.IOException;
+import java.util.List;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.spark.sql.SparkSession;
+import org.sparkfp4.checkpoint.ModelFamily;
+import org.sparkfp4.plan.QuantizationPlan;
+import org.sparkfp4.report.RunReport;
+import org.sparkfp4.report.Stages;
+import org.sparkfp4.sink.AtomicFile;
+import org.sparkfp4.sink.CheckpointPublisher;
+import org.sparkfp4.sink.OutputFolder;
+import org.sparkfp4.sink.OutputLock;
+import org.sparkfp4.sink.ShardRecord;
+import org.sparkfp4.sink.SourceChecksums;
+
+/** A checkpoint of finished shards: the checksums of its source, what stands beside the shards, the run's report. */
+final class CheckpointPublication implements Publication {
+  private final SparkSession spark;
+  private final QuantizationPlan plan;
+  private final ModelFamily family;
+  private final OutputFolder output;
+  private final CheckpointPublisher publisher;
+  private final Stages stages;
+
+  /** {@code stages} takes what is done and goes into the report. */
+  CheckpointPublication(
+      SparkSession spark,
+      QuantizationPlan plan,
+      ModelFamily family,
+      OutputFolder output,
+      CheckpointPublisher publisher,
+      Stages stages) {
+    this.spark = spark;
+    this.plan = plan;
+    this.family = family;
+    this.output = output;
+    this.publisher = publisher;
+    this.stages = stages;
+  }
+
+  @Override
+  public void publish(List<ShardRecord> records, OutputLock lock, Configuration conf) throws IOException {
+    SourceChecksums.Found sums = new SourceChecksums(spark, plan).find(records);
+    stages.end("complete the source's checksums", sums.bytesRead(), 0);
+    publisher.publish(records, sums.checksums(), lock, conf);
+    stages.end("check what was written and publish it", 0, 0);
+    AtomicFile.write(output.fs(), output.report(), RunReport
+        .ofQuantize(Version.product(), plan, family, records, output.path().toString(), null, stages).json());
+  }
+}

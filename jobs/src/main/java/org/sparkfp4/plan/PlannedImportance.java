@@ -1,0 +1,19 @@
+package org.sparkfp4.plan;
+
+import java.util.List;
+import java.util.Map;
+import org.sparkfp4.checkpoint.LocatedTensor;
+
+/**
+ * The statistics that a weighted search weighs errors by.
+ *
+ * @param folder the folder of the statistics, a qualified path
+ * @param files its files that are read
+ * @param tensors E[x^2] or E[x x^T] of the input of each unit that has statistics, by the unit's number
+ */
+public record PlannedImportance(String folder, List<SourceFile> files, Map<Integer, LocatedTensor> tensors) {
+  public PlannedImportance {
+    files = List.copyOf(files);
+    tensors = Map.copyOf(tensors);
+  }
+}

@@ -1,0 +1,429 @@
+package org.sparkfp4.calibration;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.within;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.RowFactory;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.sparkfp4.CheckpointFiles;
+import org.sparkfp4.StoredTensor;
+import org.sparkfp4.TestSpark;
+import org.sparkfp4.checkpoint.Checkpoint;
+import org.sparkfp4.checkpoint.ModelFamily;
+import org.sparkfp4.sink.BadSourceException;
+
+class CalibrationTest {
+  private static final int TOKENS = 301;
+  private static final int COLS = 96;
+  private static final String MODULE = "model.layers.0.self_attn.o_proj";
+
+  @TempDir
+  private Path folder;
+
+  private SparkSession spark;
+  private Path input;
+  private Path output;
+
+  @BeforeEach
+  void makeFolders() throws IOException {
+    spark = TestSpark.session();
+    input = Files.createDirectories(folder.resolve("activations"));
+    output = folder.resolve("statistics");
+  }
+
+  @ParameterizedTest
+  @EnumSource(HessianKind.class)
+  void sumsAreThoseOfTheDefinition(HessianKind hessian) throws IOException {
+    Activations x = Activations.random(TOKENS, COLS, 1);
+    write("a.safetensors", Map.of(MODULE + ".input", x.rows(0, 100).bf16()));
+    write("b.safetensors", Map.of(MODULE + ".input", x.rows(100, TOKENS).f32()));
+
+    StatisticsFiles statistics = calibrate(hessian);
+
+    assertThat(statistics.longs(MODULE, "tokens")).containsExactly(TOKENS);
+    float amax = 0;
+    double[] squares = new double[COLS];
+    long[] histogram = new long[BlockAmaxHistogram.BINS];
+    for (float[] token : x.values()) {
+      for (int i = 0; i < COLS; i++) {
+        amax = Math.max(amax, Math.abs(token[i]));
+        squares[i] += (double) token[i] * token[i];
+      }
+
+      for (int block = 0; block < COLS; block += 16) {
+        float largest = 0;
+        for (int i = block; i < block + 16; i++) {
+          largest = Math.max(largest, Math.abs(token[i]));
+        }
+
+        histogram[BlockAmaxHistogram.bin(largest)]++;
+      }
+    }
+
+    assertThat(statistics.floats(MODULE, "amax")).containsExactly(amax);
+    assertThat(statistics.longs(MODULE, "block_amax_histogram")).isEqualTo(histogram);
+    assertThat(statistics.doubles(MODULE, "sum_squares")).containsExactly(squares, within(1e-9));
+    float[] mean = statistics.floats(MODULE, "mean_square");
+    for (int i = 0; i < COLS; i++) {
+      assertThat(mean[i]).isEqualTo((float) (statistics.doubles(MODULE, "sum_squares")[i] / TOKENS));
+    }
+
+    assertThat(statistics.has(MODULE, "local_hessian")).isEqualTo(hessian != HessianKind.NONE);
+    assertThat(statistics.has(MODULE, "hessian")).isEqualTo(hessian == HessianKind.FULL);
+    if (hessian != HessianKind.NONE) {
+      requireLocal(statistics, x);
+    }
+
+    if (hessian == HessianKind.FULL) {
+      requireFull(statistics, x);
+    }
+  }
+
+  private static void requireLocal(StatisticsFiles statistics, Activations x) {
+    float[] local = statistics.floats(MODULE, "local_hessian");
+    assertThat(statistics.tensor(MODULE, "local_hessian").shape()).containsExactly((long) COLS / 16, 16L, 16L);
+    for (int index = 0; index < local.length; index++) {
+      int block = index / 256 * 16;
+      int i = block + index / 16 % 16;
+      int j = block + index % 16;
+      double sum = 0;
+      for (float[] token : x.values()) {
+        sum += (double) token[i] * token[j];
+      }
+
+      assertThat((double) local[index]).isCloseTo(sum / TOKENS, within(1e-6));
+    }
+  }
+
+  private static void requireFull(StatisticsFiles statistics, Activations x) {
+    // tokens are numbered within their files
+    double[][] sums = new double[2][COLS * COLS];
+    long[] tokens = new long[2];
+    for (int token = 0; token < TOKENS; token++) {
+      int number = token < 100 ? token : token - 100;
+      int which = number % 8 == 7 ? 1 : 0;
+      tokens[which]++;
+      for (int i = 0; i < COLS; i++) {
+        for (int j = 0; j < COLS; j++) {
+          sums[which][i * COLS + j] += (double) x.values()[token][i] * x.values()[token][j];
+        }
+      }
+    }
+
+    assertThat(statistics.longs(MODULE, "held_out_tokens")).containsExactly(tokens[1]);
+    float[] hessian = statistics.floats(MODULE, "hessian");
+    float[] heldOut = statistics.floats(MODULE, "hessian_held_out");
+    for (int i = 0; i < COLS * COLS; i++) {
+      assertThat((double) hessian[i]).isCloseTo(sums[0][i] / tokens[0], within(1e-6));
+      assertThat((double) heldOut[i]).isCloseTo(sums[1][i] / tokens[1], within(1e-6));
+    }
+  }
+
+  @Test
+  void anyPartitioningGivesTheSameSums() throws IOException {
+    Activations x = Activations.random(TOKENS, COLS, 2);
+    write("a.safetensors", Map.of(MODULE + ".input", x.bf16(), "lm_head.input", x.rows(0, 5).f32()));
+    StatisticsFiles whole = calibrate(HessianKind.FULL);
+
+    spark.conf().set("spark.fp4.slabBytes", "1000");
+    try {
+      ActivationFiles source = new ActivationFiles(spark, input.toString());
+      CalibrationPlan plan = new CalibrationPlanner(HessianKind.FULL, null, 40_000, 1).plan(source);
+      assertThat(plan.shards()).isEqualTo(2);
+      assertThat(plan.bands().count(plan.inputs().get(MODULE))).isGreaterThan(2);
+      Path other = folder.resolve("other");
+      new Calibration(spark, shuffled(source), null, plan, "auto", "test").run(
+          FileSystem.getLocal(new Configuration()).getRaw(), new org.apache.hadoop.fs.Path(other.toUri()), false);
+      requireSame(whole, new StatisticsFiles(other));
+    } finally {
+      spark.conf().unset("spark.fp4.slabBytes");
+    }
+  }
+
+  /** The same rows in other partitions and another order. */
+  private static ActivationSource shuffled(ActivationFiles source) {
+    return new ActivationSource() {
+      @Override
+      public List<FoundInput> inputs() {
+        return source.inputs();
+      }
+
+      @Override
+      public Map<String, RoutingTensor> routings() {
+        return source.routings();
+      }
+
+      @Override
+      public org.apache.spark.sql.Dataset<Row> rows() {
+        return source.rows().repartition(7);
+      }
+
+      @Override
+      public List<org.sparkfp4.plan.SourceFile> files() {
+        return source.files();
+      }
+    };
+  }
+
+  private static void requireSame(StatisticsFiles one, StatisticsFiles other) {
+    assertThat(other.index().modules().stream().map(ModuleStatistics::module))
+        .containsExactlyInAnyOrderElementsOf(one.index().modules().stream().map(ModuleStatistics::module).toList());
+    for (ModuleStatistics module : one.index().modules()) {
+      String name = module.module();
+      assertThat(other.longs(name, "tokens")).isEqualTo(one.longs(name, "tokens"));
+      assertThat(other.longs(name, "block_amax_histogram")).isEqualTo(one.longs(name, "block_amax_histogram"));
+      assertThat(other.floats(name, "amax")).isEqualTo(one.floats(name, "amax"));
+      double[] squares = one.doubles(name, "sum_squares");
+      double[] others = other.doubles(name, "sum_squares");
+      for (int i = 0; i < squares.length; i++) {
+        // the stated tolerance: a few units in the last place of a double
+        assertThat(others[i]).isCloseTo(squares[i], within(1e-14 * squares[i]));
+      }
+
+      for (String hessian : List.of("local_hessian", "hessian", "hessian_held_out")) {
+        float[] means = one.floats(name, hessian);
+        float[] otherMeans = other.floats(name, hessian);
+        for (int i = 0; i < means.length; i++) {
+          assertThat(otherMeans[i]).isCloseTo(means[i], within(Math.ulp(means[i]) + 1e-13f));
+        }
+      }
+    }
+  }
+
+  @Test
+  void routedTokensAreSummedForTheirExperts() throws IOException {
+    Checkpoint model = Checkpoint.open(new Configuration(), CheckpointFiles.golden("qwen3_moe_bf16").toString());
+    ModelFamily family = ModelFamily.of(model.config());
+    int experts = model.config().path("num_experts").asInt();
+    int hidden = model.config().path("hidden_size").asInt();
+    int intermediate = model.config().path("moe_intermediate_size").asInt();
+    Activations x = Activations.random(50, hidden, 3);
+    int[][] routing = new int[50][2];
+    for (int token = 0; token < 50; token++) {
+      // the last expert gets none
+      routing[token][0] = token % (experts - 1);
+      routing[token][1] = (token + 1) % (experts - 1);
+    }
+
+    Activations down = Activations.random(9, intermediate, 4);
+    Map<String, StoredTensor> tensors = new LinkedHashMap<>();
+    tensors.put("model.layers.0.mlp.input", x.bf16());
+    tensors.put("model.layers.0.mlp.experts.1.down_proj.input", down.bf16());
+    tensors.put("model.layers.0.mlp.routing", Activations.routing(routing));
+    write("a.safetensors", tensors);
+    spark.conf().set("spark.fp4.slabBytes", "2048");
+    StatisticsFiles statistics;
+    try {
+      statistics = calibrate(HessianKind.LOCAL, new ModelModules(model, family));
+    } finally {
+      spark.conf().unset("spark.fp4.slabBytes");
+    }
+
+    long all = 0;
+    for (int expert = 0; expert < experts; expert++) {
+      String gate = "model.layers.0.mlp.experts." + expert + ".gate_proj";
+      int number = expert;
+      List<float[]> seen = new ArrayList<>();
+      for (int token = 0; token < 50; token++) {
+        if (Arrays.stream(routing[token]).anyMatch(chosen -> chosen == number)) {
+          seen.add(x.values()[token]);
+        }
+      }
+
+      assertThat(statistics.longs(gate, "tokens")).containsExactly(seen.size());
+      all += seen.size();
+      double[] squares = new double[hidden];
+      seen.forEach(token -> {
+        for (int i = 0; i < hidden; i++) {
+          squares[i] += (double) token[i] * token[i];
+        }
+      });
+      assertThat(statistics.doubles(gate, "sum_squares")).containsExactly(squares, within(1e-9));
+      assertThat(statistics.has(gate, "local_hessian")).isEqualTo(!seen.isEmpty());
+    }
+
+    assertThat(all).isEqualTo(100);
+    assertThat(statistics.longs("model.layers.0.mlp.experts.1.down_proj", "tokens")).containsExactly(9);
+    assertThat(statistics.longs("model.layers.0.mlp.experts.0.down_proj", "tokens")).containsExactly(0);
+    ExpertTokens layer = statistics.index().experts().get(0);
+    assertThat(layer.experts()).isEqualTo("model.layers.0.mlp.experts");
+    assertThat(layer.dead()).containsExactly(experts - 1);
+    assertThat(layer.tokens().stream().mapToLong(Long::longValue).sum()).isGreaterThanOrEqualTo(100);
+    assertThat(new StatisticsSummary(statistics.index()).text())
+        .contains("dead       model.layers.0.mlp.experts: " + (experts - 1) + "\n");
+  }
+
+  @Test
+  void tablesGiveTheSameAsFiles() throws IOException {
+    Activations x = Activations.random(40, 32, 5);
+    write("a.safetensors", Map.of("down.input", x.f32(), "up.input", x.rows(0, 16).f32()));
+    StatisticsFiles files = calibrate(HessianKind.FULL);
+    List<Row> rows = new ArrayList<>();
+    for (int token = 39; token >= 0; token--) {
+      List<Float> values = new ArrayList<>();
+      for (float value : x.values()[token]) {
+        values.add(value);
+      }
+
+      rows.add(RowFactory.create("down", token, values));
+      if (token < 16) {
+        rows.add(RowFactory.create("up", token, values));
+      }
+    }
+
+    StructType schema = new StructType()
+        .add("module", DataTypes.StringType)
+        .add("token", DataTypes.IntegerType)
+        .add("values", DataTypes.createArrayType(DataTypes.FloatType));
+    Path table = folder.resolve("table");
+    spark.createDataFrame(rows, schema).write().parquet(table.toString());
+    output = folder.resolve("of-table");
+    run(new ActivationTable(spark, "parquet:" + table), HessianKind.FULL, null, false);
+
+    requireSame(files, new StatisticsFiles(output));
+  }
+
+  @Test
+  void activationsThatAreNotFiniteAreNamed() throws IOException {
+    write("a.safetensors", Map.of(
+        MODULE + ".input", Activations.random(20, COLS, 6).with(13, 17, Float.NaN).bf16(),
+        "lm_head.input", Activations.random(20, COLS, 7).f32()));
+
+    assertThatThrownBy(() -> calibrate(HessianKind.LOCAL))
+        .isInstanceOf(BadSourceException.class)
+        .hasMessage("Invalid activation: NaN at column 17 of token 13 of module " + MODULE
+            + " (a.safetensors), must be finite; mend the run that recorded it, or leave the module out");
+    assertThat(output.resolve("statistics.json")).doesNotExist();
+
+    write("a.safetensors", Map.of(MODULE + ".input", Activations.random(20, COLS, 6).bf16()));
+    assertThat(calibrate(HessianKind.LOCAL).index().modules()).hasSize(1);
+    assertThat(output.resolve("_sparkfp4")).doesNotExist();
+  }
+
+  @Test
+  void finishedStatisticsAreKeptAndOthersRefused() throws IOException {
+    write("a.safetensors", Map.of(MODULE + ".input", Activations.random(20, COLS, 8).bf16()));
+    calibrate(HessianKind.LOCAL);
+    Path file = output.resolve("statistics-00001-of-00001.safetensors");
+    long written = Files.getLastModifiedTime(file).toMillis();
+    calibrate(HessianKind.LOCAL);
+    assertThat(Files.getLastModifiedTime(file).toMillis()).isEqualTo(written);
+
+    assertThatThrownBy(() -> calibrate(HessianKind.NONE))
+        .isInstanceOf(IOException.class)
+        .hasMessageContaining("it holds statistics of other activations, another model or another --hessian (local)")
+        .hasMessageContaining("--overwrite");
+    run(new ActivationFiles(spark, input.toString()), HessianKind.NONE, null, true);
+    assertThat(new StatisticsFiles(output).index().hessian()).isEqualTo("none");
+  }
+
+  @Test
+  void foreignFoldersAreRefused() throws IOException {
+    write("a.safetensors", Map.of(MODULE + ".input", Activations.random(20, COLS, 8).bf16()));
+    Files.createDirectories(output);
+    Files.writeString(output.resolve("thesis.tex"), "mine");
+
+    assertThatThrownBy(() -> run(new ActivationFiles(spark, input.toString()), HessianKind.NONE, null, true))
+        .isInstanceOf(IOException.class)
+        .hasMessageContaining("it is not empty and holds no statistics (it has thesis.tex)");
+    assertThat(output.resolve("thesis.tex")).hasContent("mine");
+  }
+
+  @Test
+  void whatHeadersShowToBeWrongIsAnErrorBeforeAnyWork() throws IOException {
+    Activations x = Activations.random(20, COLS, 8);
+    int[][] routing = new int[19][1];
+    write("a.safetensors", Map.of("mlp.input", x.bf16(), "mlp.routing", Activations.routing(routing)));
+    assertThatThrownBy(() -> new ActivationFiles(spark, input.toString()))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessage("Invalid activations: tensor mlp.routing (a.safetensors): its shape is [19, 1], must be [tokens, "
+            + "top_k] with the 20 tokens of mlp.input");
+
+    write("a.safetensors", Map.of("mlp.routing", Activations.routing(routing)));
+    assertThatThrownBy(() -> new ActivationFiles(spark, input.toString()))
+        .hasMessageContaining("tensor mlp.routing (a.safetensors): there is no mlp.input in its file");
+
+    write("a.safetensors", Map.of("mlp.input", x.bf16(), "mlp.routing", Activations.routing(new int[20][1])));
+    assertThatThrownBy(() -> calibrate(HessianKind.NONE))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("Cannot calibrate the experts of mlp (a.safetensors)")
+        .hasMessageContaining("--model DIR");
+
+    write("a.safetensors", Map.of("mlp.input", Activations.random(3, 24, 1).bf16()));
+    assertThatThrownBy(() -> calibrate(HessianKind.NONE))
+        .hasMessageContaining("tensor mlp.input (a.safetensors): its K is 24, must be a multiple of 16");
+
+    write("a.safetensors", Map.of("mlp.input", x.bf16()));
+    write("b.safetensors", Map.of("mlp.input", Activations.random(3, 32, 1).bf16()));
+    assertThatThrownBy(() -> calibrate(HessianKind.NONE))
+        .hasMessageContaining("tensor mlp.input (b.safetensors): its K is 32, but 96 in a.safetensors");
+  }
+
+  @Test
+  void modulesAreHeldAgainstTheModel() throws IOException {
+    Checkpoint model = Checkpoint.open(new Configuration(), CheckpointFiles.golden("qwen3_moe_bf16").toString());
+    ModelModules modules = new ModelModules(model, ModelFamily.of(model.config()));
+    write("a.safetensors", Map.of("model.layers.0.mlp.input", Activations.random(3, 32, 1).bf16()));
+    assertThatThrownBy(() -> calibrate(HessianKind.NONE, modules))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("module model.layers.0.mlp (a.safetensors) is no linear layer of");
+
+    write("a.safetensors", Map.of(
+        "model.layers.0.mlp.experts.0.up_proj.input", Activations.random(3, 16, 1).bf16()));
+    assertThatThrownBy(() -> calibrate(HessianKind.NONE, modules))
+        .hasMessageContaining("module model.layers.0.mlp.experts.0.up_proj (a.safetensors) has K 16, but the weight of");
+  }
+
+  @Test
+  void expertsThatTheModelDoesNotHaveAreNamed() throws IOException {
+    Checkpoint model = Checkpoint.open(new Configuration(), CheckpointFiles.golden("qwen3_moe_bf16").toString());
+    int hidden = model.config().path("hidden_size").asInt();
+    int[][] routing = new int[20][1];
+    routing[11][0] = 4096;
+    write("a.safetensors", Map.of(
+        "model.layers.0.mlp.input", Activations.random(20, hidden, 1).bf16(),
+        "model.layers.0.mlp.routing", Activations.routing(routing)));
+
+    assertThatThrownBy(() -> calibrate(HessianKind.NONE, new ModelModules(model, ModelFamily.of(model.config()))))
+        .isInstanceOf(BadSourceException.class)
+        .hasMessageContaining("token 11 of module model.layers.0.mlp (a.safetensors) goes to expert 4096, must be 0 to");
+  }
+
+  private void write(String name, Map<String, StoredTensor> tensors) throws IOException {
+    CheckpointFiles.write(input.resolve(name), tensors);
+  }
+
+  private StatisticsFiles calibrate(HessianKind hessian) throws IOException {
+    return calibrate(hessian, null);
+  }
+
+  private StatisticsFiles calibrate(HessianKind hessian, ModelModules model) throws IOException {
+    run(new ActivationFiles(spark, input.toString()), hessian, model, false);
+    return new StatisticsFiles(output);
+  }
+
+  private void run(ActivationSource source, HessianKind hessian, ModelModules model, boolean overwrite)
+      throws IOException {
+    new Calibration(spark, source, model, hessian, "auto", "test").run(
+        FileSystem.getLocal(new Configuration()).getRaw(), new org.apache.hadoop.fs.Path(output.toUri()), overwrite);
+  }
+}

@@ -1,0 +1,178 @@
+package org.sparkfp4.jobs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.sparkfp4.CheckpointFiles;
+import org.sparkfp4.StoredTensor;
+import org.sparkfp4.calibration.Activations;
+import org.sparkfp4.formats.ElementType;
+import org.sparkfp4.formats.Nvfp4;
+import org.sparkfp4.formats.Nvfp4Recipe;
+import org.sparkfp4.safetensors.DType;
+
+class QuantizeActivationsTest {
+  private static final String DOWN = "model.layers.0.mlp.experts.3.down_proj";
+
+  @TempDir
+  private Path folder;
+
+  private Path input;
+
+  @BeforeEach
+  void makeFolder() throws IOException {
+    input = Files.createDirectories(folder.resolve("activations"));
+  }
+
+  @ParameterizedTest
+  @CsvSource({"256m, auto, auto", "5000, auto, auto", "256m, off, java", "5000, off, scalar"})
+  void everyTensorGetsItsOwnScale(String unitBytes, String columnar, String tier) throws IOException {
+    Activations x = Activations.random(70, 96, 1);
+    Activations y = Activations.random(33, 32, 2);
+    Map<String, StoredTensor> first = new LinkedHashMap<>();
+    first.put(DOWN + ".input", x.bf16());
+    first.put("model.layers.0.mlp.routing", Activations.routing(new int[4][2]));
+    first.put("silent.input", new StoredTensor(DType.BF16, List.of(0L, 32L), new byte[0]));
+    CheckpointFiles.write(input.resolve("a.safetensors"), first);
+    CheckpointFiles.write(input.resolve("b.safetensors"), Map.of("lm_head.input", y.f32()));
+
+    InProcess quantize = new InProcess().conf("spark.fp4.unitBytes", unitBytes).conf("spark.fp4.columnar", columnar)
+        .conf("spark.fp4.cpu.tier", tier);
+    SparkSubmitResult result = quantize.run(
+        "quantize-activations", "--input", input.toString(), "--output", folder.resolve("nvfp4").toString());
+    assertThat(result.status()).as(result.err()).isZero();
+    assertThat(result.out()).contains("carried over silent.input: no tokens");
+
+    Map<String, StoredTensor> output = CheckpointFiles.read(folder.resolve("nvfp4"));
+    requireEncoded(output, DOWN, x, amax(x));
+    requireEncoded(output, "lm_head", y, amax(y));
+    assertThat(output).hasSize(8).containsKeys("silent.input", "model.layers.0.mlp.routing");
+    assertThat(folder.resolve("nvfp4/_sparkfp4")).doesNotExist();
+  }
+
+  /** Larger than anything in the tensor, and smaller: then the largest values saturate. */
+  @ParameterizedTest
+  @CsvSource({"7, auto, 256m", "0.01, auto, 256m", "0.01, java, 4000", "0.01, scalar, 256m"})
+  void calibratedScalesAreUsed(float factor, String tier, String unitBytes) throws IOException {
+    Activations x = Activations.random(64, 96, 3);
+    Activations calibrated = x.rows(0, 64);
+    float[][] scaled = new float[64][96];
+    for (int token = 0; token < 64; token++) {
+      for (int i = 0; i < 96; i++) {
+        scaled[token][i] = factor * x.values()[token][i];
+      }
+    }
+
+    Path calibration = Files.createDirectories(folder.resolve("calibration"));
+    CheckpointFiles.write(
+        calibration.resolve("a.safetensors"), Map.of(DOWN + ".input", calibrated.withValues(scaled).f32()));
+    CheckpointFiles.write(input.resolve("a.safetensors"), Map.of(
+        DOWN + ".input", x.bf16(),
+        "model.layers.0.mlp.experts.4.down_proj.input", x.bf16(),
+        "lm_head.input", x.bf16()));
+    Path statistics = folder.resolve("statistics");
+    SparkSubmitResult calibrate = new InProcess().run(
+        "calibrate", "--input", calibration.toString(), "--output", statistics.toString(), "--hessian", "none");
+    assertThat(calibrate.status()).as(calibrate.err()).isZero();
+    SparkSubmitResult result = new InProcess().conf("spark.fp4.cpu.tier", tier).conf("spark.fp4.unitBytes", unitBytes)
+        .run(
+            "quantize-activations", "--input", input.toString(), "--output", folder.resolve("nvfp4").toString(),
+            "--statistics", statistics.toString());
+    assertThat(result.status()).as(result.err()).isZero();
+
+    float amax = amax(calibrated.withValues(scaled));
+    Map<String, StoredTensor> output = CheckpointFiles.read(folder.resolve("nvfp4"));
+    requireEncoded(output, DOWN, x, amax);
+    requireEncoded(output, "model.layers.0.mlp.experts.4.down_proj", x, amax);
+    requireEncoded(output, "lm_head", x, amax(x));
+    assertThat(result.out()).contains("no statistics of lm_head: its scale is that of its own largest magnitude");
+  }
+
+  @Test
+  void aFinishedOutputStaysAndAnotherPlanIsRefused() throws IOException {
+    CheckpointFiles.write(input.resolve("a.safetensors"), Map.of("m.input", Activations.random(8, 32, 1).bf16()));
+    String output = folder.resolve("nvfp4").toString();
+    assertThat(new InProcess().run("quantize-activations", "--input", input.toString(), "--output", output).status())
+        .isZero();
+    Path shard = folder.resolve("nvfp4/model-00001-of-00001.safetensors");
+    long written = Files.getLastModifiedTime(shard).toMillis();
+    assertThat(new InProcess().run("quantize-activations", "--input", input.toString(), "--output", output).status())
+        .isZero();
+    assertThat(Files.getLastModifiedTime(shard).toMillis()).isEqualTo(written);
+
+    CheckpointFiles.write(input.resolve("a.safetensors"), Map.of("m.input", Activations.random(9, 32, 1).bf16()));
+    SparkSubmitResult other =
+        new InProcess().run("quantize-activations", "--input", input.toString(), "--output", output);
+    assertThat(other.status()).isEqualTo(1);
+    assertThat(other.err()).contains("holds a checkpoint of another plan").contains("--overwrite");
+  }
+
+  @Test
+  void whatCannotBeIsToldInALine() throws IOException {
+    CheckpointFiles.write(input.resolve("a.safetensors"), Map.of("m.input", Activations.random(8, 32, 1).bf16()));
+    CheckpointFiles.write(input.resolve("b.safetensors"), Map.of("m.input", Activations.random(8, 32, 1).bf16()));
+    SparkSubmitResult twice = new InProcess().run(
+        "quantize-activations", "--input", input.toString(), "--output", folder.resolve("x").toString());
+    assertThat(twice.status()).isEqualTo(1);
+    assertThat(twice.err()).contains("Cannot quantize m.input of b.safetensors: a.safetensors has a tensor of that name");
+
+    Files.delete(input.resolve("b.safetensors"));
+    CheckpointFiles.write(
+        input.resolve("a.safetensors"),
+        Map.of("m.input", Activations.random(8, 32, 1).with(2, 5, Float.NEGATIVE_INFINITY).bf16()));
+    SparkSubmitResult infinite = new InProcess().run(
+        "quantize-activations", "--input", input.toString(), "--output", folder.resolve("x").toString());
+    assertThat(infinite.status()).isEqualTo(1);
+    assertThat(infinite.err()).contains("m.input: element [2, 5] is -Infinity");
+    assertThat(folder.resolve("x/model.safetensors.index.json")).doesNotExist();
+
+    SparkSubmitResult rule = new InProcess().run(
+        "quantize-activations", "--input", input.toString(), "--output", folder.resolve("x").toString(),
+        "--input-scale", "median");
+    assertThat(rule.status()).isEqualTo(2);
+    assertThat(rule.err()).contains("Invalid input scale: median; known are amax, percentile, headroom");
+  }
+
+  private static void requireEncoded(
+      Map<String, StoredTensor> output, String module, Activations x, float amax) {
+    ByteBuffer packed = ByteBuffer.allocate(x.tokens() * x.cols() / 2);
+    ByteBuffer scales = ByteBuffer.allocate(x.tokens() * x.cols() / 16);
+    float globalScale = Nvfp4Recipe.MODELOPT.globalScale(amax, ElementType.F32);
+    Nvfp4.encode(
+        Nvfp4Recipe.MODELOPT, ElementType.F32, ByteBuffer.wrap(x.f32().data()), x.tokens(), x.cols(), globalScale,
+        packed, scales, null);
+    StoredTensor codes = output.get(module + ".input_packed");
+    assertThat(codes.dtype()).isEqualTo(DType.U8);
+    assertThat(codes.shape()).containsExactly((long) x.tokens(), x.cols() / 2L);
+    assertThat(codes.data()).isEqualTo(packed.array());
+    StoredTensor blocks = output.get(module + ".input_scale");
+    assertThat(blocks.dtype()).isEqualTo(DType.F8_E4M3);
+    assertThat(blocks.shape()).containsExactly((long) x.tokens(), x.cols() / 16L);
+    assertThat(blocks.data()).isEqualTo(scales.array());
+    assertThat(ByteBuffer.wrap(output.get(module + ".input_global_scale").data()).order(ByteOrder.LITTLE_ENDIAN)
+        .getFloat()).isEqualTo(globalScale);
+  }
+
+  private static float amax(Activations x) {
+    float amax = 0;
+    for (float[] token : x.values()) {
+      for (float value : token) {
+        amax = Math.max(amax, Math.abs(value));
+      }
+    }
+
+    return amax;
+  }
+}
