@@ -62,6 +62,7 @@ inline void measure(std::vector<Work> &works, int rounds, int repeats) {
   }
 }
 
-// The tables of bf16 by tier, and of all sources.
+// The tables of bf16 by tier, of all sources, and of keys.
 void bench_bf16(int rounds);
 void bench_sources(int rounds);
+void bench_keys(int rounds);

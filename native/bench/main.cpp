@@ -11,5 +11,6 @@ int main(int argc, char **argv) {
 
   bench_bf16(rounds);
   bench_sources(rounds);
+  bench_keys(rounds);
   return 0;
 }
