@@ -186,6 +186,18 @@ SPARKFP4_KEY_OP uint32_t scale_byte(sparkfp4_scale_rule rule, uint32_t amax, con
   }
 }
 
+// The codes of a block times the inverse of its scale.
+SPARKFP4_KEY_OP void encode_scaled(const Block &x, Float inverse, unsigned char *packed) {
+  SPARKFP4_EACH_PART {
+    Float even = x.even[part] * inverse;
+    Float odd = x.odd[part] * inverse;
+    Float ignored;
+    Word low = narrow<1, 0>(at_most(magnitudes(even), kSix), &ignored) | (as<Word>(even) >> 28 & 8);
+    Word high = narrow<1, 0>(at_most(magnitudes(odd), kSix), &ignored) << 4 | (as<Word>(odd) >> 24 & 0x80);
+    store_vector(packed + kWidth * part, __builtin_convertvector(low | high, Bytes));
+  }
+}
+
 // False where a value is not finite.
 SPARKFP4_KEY_OP bool encode_block(const Block &x, sparkfp4_scale_rule rule, unsigned char *packed,
                                   unsigned char *scale) {
@@ -196,17 +208,33 @@ SPARKFP4_KEY_OP bool encode_block(const Block &x, sparkfp4_scale_rule rule, unsi
 
   uint32_t u = scale_byte(rule, amax, x);
   *scale = static_cast<unsigned char>(u);
-  Float inverse = all(inverse_scale(u));
-  SPARKFP4_EACH_PART {
-    Float even = x.even[part] * inverse;
-    Float odd = x.odd[part] * inverse;
-    Float ignored;
-    Word low = narrow<1, 0>(at_most(magnitudes(even), kSix), &ignored) | (as<Word>(even) >> 28 & 8);
-    Word high = narrow<1, 0>(at_most(magnitudes(odd), kSix), &ignored) << 4 | (as<Word>(odd) >> 24 & 0x80);
-    store_vector(packed + kWidth * part, __builtin_convertvector(low | high, Bytes));
+  encode_scaled(x, all(inverse_scale(u)), packed);
+  return true;
+}
+
+// Four blocks at once, whose scales follow from their largest magnitudes alone; false where a value is not finite.
+SPARKFP4_KEY_OP bool encode_four(const Block *x, sparkfp4_scale_rule rule, unsigned char *packed,
+                                 unsigned char *scales) {
+  constexpr uint32_t kNotFinite = 255;
+  Word amax = largest_magnitudes(x);
+  Word u;
+  if (rule == SPARKFP4_CEIL) {
+    u = ((Max::of(amax, all_words(kSmallestAmax)) + 0x3fffff) >> 23) - 2;
+  } else {
+    u = Max::of((amax + (rule == SPARKFP4_EVEN ? 0x200000 : 0)) >> 23, all_words(2)) - 2;
   }
 
-  return true;
+  u = amax >= kInfinityBits ? all_words(kNotFinite) : u;
+  Bytes bytes = __builtin_convertvector(shuffle(u, u, SPARKFP4_LANES(quarter_firsts)), Bytes);
+  uint32_t four;
+  std::memcpy(&four, &bytes, sizeof four);
+  std::memcpy(scales, &four, sizeof four);
+  Float inverses = as<Float>((254 - u) << 23);
+  encode_scaled(x[0], shuffle(inverses, inverses, SPARKFP4_LANES(first_of_quarter<0>)), packed);
+  encode_scaled(x[1], shuffle(inverses, inverses, SPARKFP4_LANES(first_of_quarter<1>)), packed + kKeyPackedBlock);
+  encode_scaled(x[2], shuffle(inverses, inverses, SPARKFP4_LANES(first_of_quarter<2>)), packed + 2 * kKeyPackedBlock);
+  encode_scaled(x[3], shuffle(inverses, inverses, SPARKFP4_LANES(first_of_quarter<3>)), packed + 3 * kKeyPackedBlock);
+  return (four & ((four & 0x7f7f7f7f) + 0x01010101) & 0x80808080) == 0;
 }
 
 template <typename Type, int kBlocks>
@@ -266,9 +294,13 @@ int64_t insert_keys(const KeyTask &task) {
     }
 
     bool finite = true;
+    if (kBlocks == 4 && form.rule != SPARKFP4_BEST_OF_TWO) {
+      finite = encode_four(x, form.rule, packed, scales);
+    } else {
 #pragma GCC unroll 4
-    for (int b = 0; b < count; b++) {
-      finite &= encode_block(x[b], form.rule, packed + b * kKeyPackedBlock, scales + b);
+      for (int b = 0; b < count; b++) {
+        finite &= encode_block(x[b], form.rule, packed + b * kKeyPackedBlock, scales + b);
+      }
     }
 
     if (!finite) {

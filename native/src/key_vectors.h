@@ -103,6 +103,24 @@ constexpr int sign_of(int lane) {
 constexpr int interleaved_low(int lane) { return lane / 2 + (lane % 2) * kWidth; }
 constexpr int interleaved_high(int lane) { return interleaved_low(lane) + kWidth / 2; }
 
+// Lanes of a, then of b: the even quarters of both, or the odd ones, or their halves.
+template <int kParity>
+constexpr int half_of(int lane) {
+  return lane < kWidth / 2 ? lane + kParity * kWidth / 2 : lane + kWidth / 2 + kParity * kWidth / 2;
+}
+
+template <int kParity>
+constexpr int quarter_of(int lane) {
+  return (lane / (kWidth / 4) * 2 + kParity) * (kWidth / 4) + lane % (kWidth / 4);
+}
+
+template <int kQuarter>
+constexpr int first_of_quarter(int) {
+  return kQuarter * (kWidth / 4);
+}
+
+constexpr int quarter_firsts(int lane) { return lane % 4 * (kWidth / 4); }
+
 struct Add {
   template <typename Vector>
   SPARKFP4_KEY_OP Vector of(Vector a, Vector b) {
@@ -121,6 +139,16 @@ SPARKFP4_KEY_OP Vector fold(Vector x) {
     return x;
   } else {
     return fold<Operation, kHalf / 2>(Operation::of(x, shuffle(x, x, SPARKFP4_LANES(rotated<kHalf>))));
+  }
+}
+
+// The largest of each quarter to all its lanes.
+template <int kHalf>
+SPARKFP4_KEY_OP Word fold_quarters(Word x) {
+  if constexpr (kHalf == 0) {
+    return x;
+  } else {
+    return fold_quarters<kHalf / 2>(Max::of(x, shuffle(x, x, SPARKFP4_LANES(partner<kHalf>))));
   }
 }
 
@@ -181,6 +209,28 @@ SPARKFP4_KEY_OP uint32_t largest_magnitude(const Block &block) {
   Word lanes[kParts];
   SPARKFP4_EACH_PART { lanes[part] = Max::of(magnitudes(block.even[part]), magnitudes(block.odd[part])); }
   return tree<Max>(lanes);
+}
+
+// The same of four blocks: all lanes of quarter i have that of block i.
+SPARKFP4_KEY_OP Word largest_magnitudes(const Block *blocks) {
+  Word lanes[4];
+#pragma GCC unroll 4
+  for (int b = 0; b < 4; b++) {
+    Word largest = {};
+    SPARKFP4_EACH_PART {
+      largest = Max::of(largest, Max::of(magnitudes(blocks[b].even[part]), magnitudes(blocks[b].odd[part])));
+    }
+
+    lanes[b] = largest;
+  }
+
+  auto low = SPARKFP4_LANES(half_of<0>);
+  auto high = SPARKFP4_LANES(half_of<1>);
+  Word first = Max::of(shuffle(lanes[0], lanes[1], low), shuffle(lanes[0], lanes[1], high));
+  Word second = Max::of(shuffle(lanes[2], lanes[3], low), shuffle(lanes[2], lanes[3], high));
+  auto even = SPARKFP4_LANES(quarter_of<0>);
+  auto odd = SPARKFP4_LANES(quarter_of<1>);
+  return fold_quarters<kWidth / 8>(Max::of(shuffle(first, second, even), shuffle(first, second, odd)));
 }
 
 // To bfloat16, nearest even; NaN stays NaN.

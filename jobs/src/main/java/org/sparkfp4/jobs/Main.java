@@ -16,8 +16,8 @@ import picocli.CommandLine.TypeConversionException;
     versionProvider = Version.class,
     mixinStandardHelpOptions = true,
     subcommands = {
-      QuantizeCommand.class, VerifyCommand.class, QuantizeKeysCommand.class, InspectCommand.class,
-      SynthesizeCommand.class, DemoCommand.class
+      QuantizeCommand.class, VerifyCommand.class, QuantizeKeysCommand.class, VerifyKeysCommand.class,
+      ExportKeysCommand.class, InspectCommand.class, SynthesizeCommand.class, DemoCommand.class
     },
     exitCodeListHeading = "%nExit status:%n",
     exitCodeList = {

@@ -73,6 +73,13 @@ final class KeyPlanner {
     return KeyPlan.of(table.name(), options, inputs.files(), tensors, layers(), table.state());
   }
 
+  /** The keys of one layer as they are to be cached. */
+  CacheTensor keysOf(String layer) throws IOException {
+    tensorsOfLayer.put(layer, new ArrayList<>());
+    addKeys(layer);
+    return tensors.get(tensors.size() - 1);
+  }
+
   private static String layerOf(String name, String ending) {
     return name.substring(0, name.length() - ending.length());
   }

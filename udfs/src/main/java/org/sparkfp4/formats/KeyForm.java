@@ -37,7 +37,7 @@ public record KeyForm(int dim, LayerNorm norm, boolean roundToBf16, boolean hada
   }
 
   /** Makes of a source row what is encoded, in place. */
-  void prepare(float[] key) {
+  public void prepare(float[] key) {
     if (norm != null) {
       norm.apply(key);
     }
