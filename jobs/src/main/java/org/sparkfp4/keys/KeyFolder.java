@@ -63,7 +63,7 @@ final class KeyFolder {
     }
 
     FileStatus[] entries = fs.listStatus(path);
-    if (entries.length > 0 && !fs.exists(staging.plan()) && read(index()) == null) {
+    if (entries.length > 0 && !fs.exists(staging.root()) && read(index()) == null) {
       throw new IOException("Cannot write to " + path + ": it is not empty and holds no cache of Spark FP4 (it has "
           + entries[0].getPath().getName() + "); choose an empty folder");
     }

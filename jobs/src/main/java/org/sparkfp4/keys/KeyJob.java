@@ -91,8 +91,7 @@ public final class KeyJob {
       folder.requireSame(plan);
     }
 
-    // ranges stand beside the layers that are made of them until the end
-    FreeSpace.require(folder.fs(), folder.path(), 2 * plan.bytes());
+    requireSpace(overwrite);
     try (OutputLock lock = OutputLock.acquire(folder.fs(), folder.staging().lock())) {
       folder.begin(plan, overwrite);
       writeMissing();
@@ -100,6 +99,12 @@ public final class KeyJob {
       folder.publish(plan, folder.finished(plan));
       folder.staging().remove();
     }
+  }
+
+  /** Ranges stand beside the layers that are made of them until the end. */
+  private void requireSpace(boolean overwrite) throws IOException {
+    long there = overwrite ? 0 : folder.finished(plan).values().stream().mapToLong(ShardRecord::length).sum();
+    FreeSpace.require(folder.fs(), folder.path(), Math.max(0, 2 * plan.bytes() - there));
   }
 
   private void writeMissing() throws IOException {

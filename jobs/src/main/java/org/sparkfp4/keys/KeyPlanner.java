@@ -67,7 +67,8 @@ final class KeyPlanner {
       cached.put(layer.name(), layer.tokens());
       Norm norm = norm(layer.name(), layer.dim());
       requirePages(layer.name(), layer.largestSlot(), "row of the table");
-      add(keys(layer.name(), layer.dim(), layer.type(), layer.tokens(), pages(layer.largestSlot()), null, null, norm));
+      addChecked(
+          keys(layer.name(), layer.dim(), layer.type(), layer.tokens(), pages(layer.largestSlot()), null, null, norm));
     }
 
     return KeyPlan.of(table.name(), options, inputs.files(), tensors, layers(), table.state());
@@ -111,10 +112,13 @@ final class KeyPlanner {
     KeyTensor slots = slots(keys, layer + ".slot_mapping", layer + ".index_slot_mapping");
     SlotSummary summary = summary(keys, slots);
     cached.put(layer, summary.used);
-    CacheTensor planned =
-        keys(layer, keys.cols(), keys.elements(), keys.rows(), pages(summary.largest), keys, slots, norm);
-    planned.keyForm(options);
-    add(planned);
+    addChecked(keys(layer, keys.cols(), keys.elements(), keys.rows(), pages(summary.largest), keys, slots, norm));
+  }
+
+  /** Keys whose form is held to what it may be here, before any task asks for it. */
+  private void addChecked(CacheTensor keys) {
+    keys.keyForm(options);
+    add(keys);
   }
 
   private CacheTensor keys(String layer, int dim, ElementType type, long tokens, long pages, KeyTensor data,
