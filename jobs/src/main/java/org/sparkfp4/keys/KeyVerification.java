@@ -34,7 +34,7 @@ public final class KeyVerification {
    * What is compared.
    *
    * @param maxKeys of a layer, the first that have a slot
-   * @param queries drawn at random, standard normal
+   * @param queries drawn at random, standard normal, with the magnitudes of such numbers for the heads' weights
    * @param heads of a query
    * @param topk how many tokens the largest logits choose
    */
@@ -101,7 +101,7 @@ public final class KeyVerification {
         float[][] coded = new float[settings.heads()][];
         float[] weights = new float[settings.heads()];
         for (int head = 0; head < query.length; head++) {
-          weights[head] = (float) random.nextGaussian();
+          weights[head] = (float) Math.abs(random.nextGaussian());
           for (int d = 0; d < dim; d++) {
             query[head][d] = (float) random.nextGaussian();
           }

@@ -1,5 +1,6 @@
 package org.sparkfp4.formats;
 
+import java.io.Serializable;
 import java.nio.ByteBuffer;
 
 /**
@@ -9,7 +10,7 @@ import java.nio.ByteBuffer;
  * @param tokens B
  * @param dim D, a multiple of 32
  */
-public record KeyPage(int tokens, int dim) {
+public record KeyPage(int tokens, int dim) implements Serializable {
   public KeyPage {
     if (tokens <= 0) {
       throw new IllegalArgumentException("Invalid page: " + tokens + " tokens, must be positive");
