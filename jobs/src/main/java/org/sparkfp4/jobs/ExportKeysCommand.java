@@ -26,7 +26,8 @@ import picocli.CommandLine.Spec;
 /** {@code export-keys}: a cache of one request as the files that a runtime looks for. */
 @Command(
     name = "export-keys",
-    description = "Experimental: writes the cache of one request, token t in slot t, as files that a runtime looks for.",
+    description = "Experimental: writes the cache of one request, whose token t is in slot t, as files that a runtime "
+        + "looks for.",
     sortOptions = false,
     mixinStandardHelpOptions = true)
 final class ExportKeysCommand implements Callable<Integer> {

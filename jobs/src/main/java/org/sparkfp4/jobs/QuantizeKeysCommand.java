@@ -28,8 +28,8 @@ import picocli.CommandLine.Spec;
     mixinStandardHelpOptions = true)
 final class QuantizeKeysCommand implements Callable<Integer> {
   @Option(names = "--input", paramLabel = "PATH", converter = FolderText.class,
-      description = "A safetensors file, or a folder of them, with LAYER.index_k and what goes with it; may be repeated. "
-          + "Beside --table: the files that have the norms.")
+      description = "A safetensors file, or a folder of them, with LAYER.index_k and what goes with it; may be "
+          + "repeated. Beside --table: the files that have the norms.")
   private List<String> inputs = new ArrayList<>();
 
   @Option(names = "--table", paramLabel = "FORMAT:PATH",

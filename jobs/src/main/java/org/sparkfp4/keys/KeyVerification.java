@@ -17,7 +17,6 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.util.ArrowUtils;
 import org.apache.spark.util.SerializableConfiguration;
 import org.sparkfp4.formats.ElementType;
-import org.sparkfp4.formats.KeyForm;
 import org.sparkfp4.formats.Mxfp4Codec;
 import org.sparkfp4.formats.ScaleRule;
 import org.sparkfp4.safetensors.FileRanges;
@@ -91,7 +90,7 @@ public final class KeyVerification {
     LayerVerification run() throws IOException {
       SampledKeys sample = sample();
       int dim = layer.page().dim();
-      int count = sample.count;
+      int count = sample.count();
       Random random = new Random(layer.name().hashCode());
       double product = 0;
       double squares = 0;
@@ -109,8 +108,8 @@ public final class KeyVerification {
           coded[head] = roundTrip(query[head]);
         }
 
-        float[] original = IndexerLogits.of(query, weights, sample.originals);
-        float[] cached = IndexerLogits.of(coded, weights, sample.cached);
+        float[] original = IndexerLogits.of(query, weights, sample.originals());
+        float[] cached = IndexerLogits.of(coded, weights, sample.cached());
         for (int key = 0; key < count; key++) {
           product += (double) original[key] * cached[key];
           squares += (double) original[key] * original[key] + (double) cached[key] * cached[key];
@@ -119,7 +118,7 @@ public final class KeyVerification {
         overlap += IndexerLogits.overlap(original, cached, settings.topk());
       }
 
-      return new LayerVerification(layer.name(), count, sample.differing, sample.relativeError(),
+      return new LayerVerification(layer.name(), count, sample.differing(), sample.relativeError(),
           squares == 0 ? 0 : 1 - 2 * product / squares, overlap / settings.queries(),
           Math.min(settings.topk(), count));
     }
@@ -144,7 +143,7 @@ public final class KeyVerification {
           FileRanges ranges = new FileRanges(files, "pread", conf.value());
           CachedKeys cached = new CachedKeys(layer, conf.value())) {
         long[] slots = slots(ranges, allocator);
-        for (int token = 0; token < slots.length && sample.count < settings.maxKeys(); token++) {
+        for (int token = 0; token < slots.length && sample.count() < settings.maxKeys(); token++) {
           if (slots[token] >= 0) {
             try (ArrowBuf key = ranges.read(allocator, data.file(), data.offset() + token * rowBytes, rowBytes)) {
               key.getBytes(0, row);
@@ -170,65 +169,6 @@ public final class KeyVerification {
       }
 
       return slots;
-    }
-  }
-
-  /** Keys as they were and as they are cached, each [D][keys]. */
-  private static final class SampledKeys {
-    private final CachedLayer layer;
-    private final KeyForm form;
-    private final float[][] originals;
-    private final float[][] cached;
-    private final float[] decoded;
-    private final ByteBuffer packed;
-    private final ByteBuffer scales;
-    private int count;
-    private long differing;
-    private double squares;
-    private double errors;
-
-    SampledKeys(CachedLayer layer, KeyForm form, int maxKeys) {
-      this.layer = layer;
-      this.form = form;
-      this.originals = new float[form.dim()][maxKeys];
-      this.cached = new float[form.dim()][maxKeys];
-      this.decoded = new float[form.dim()];
-      this.packed = ByteBuffer.allocate(form.dim() / 2);
-      this.scales = ByteBuffer.allocate(form.dim() / Mxfp4Codec.BLOCK);
-    }
-
-    void add(float[] key, CachedKeys pages, long slot) throws IOException {
-      form.prepare(key);
-      pages.decode(slot, decoded);
-      ByteBuffer data = ByteBuffer.allocate(key.length * Float.BYTES).order(ByteOrder.LITTLE_ENDIAN);
-      data.asFloatBuffer().put(key);
-      Mxfp4Codec.encode(form.rule(), ElementType.F32, data, 1, key.length, packed, scales);
-      int token = (int) (slot % layer.page().tokens());
-      ByteBuffer page = pages.page(slot / layer.page().tokens());
-      boolean equal = page.slice(layer.page().codesAt(token), packed.capacity()).equals(packed)
-          && page.slice(layer.page().scalesAt(token), scales.capacity()).equals(scales);
-      differing += equal ? 0 : 1;
-      for (int d = 0; d < key.length; d++) {
-        originals[d][count] = key[d];
-        cached[d][count] = decoded[d];
-        squares += (double) key[d] * key[d];
-        errors += ((double) key[d] - decoded[d]) * ((double) key[d] - decoded[d]);
-      }
-
-      count++;
-    }
-
-    SampledKeys trimmed() {
-      for (int d = 0; d < originals.length; d++) {
-        originals[d] = Arrays.copyOf(originals[d], count);
-        cached[d] = Arrays.copyOf(cached[d], count);
-      }
-
-      return this;
-    }
-
-    double relativeError() {
-      return squares == 0 ? 0 : Math.sqrt(errors / squares);
     }
   }
 }
