@@ -65,7 +65,8 @@ final class QuantizeKeysCommand implements Callable<Integer> {
       description = "Of the block scales: ceil (default, vLLM's), floor, even or best-of-two.")
   private String scaleRule;
 
-  @Option(names = "--model", defaultValue = "", paramLabel = "NAME", description = "The model's name, for the metadata.")
+  @Option(names = "--model", defaultValue = "", paramLabel = "NAME",
+      description = "The model's name, for the metadata.")
   private String model;
 
   @Option(names = "--dry-run", description = "Print the plan and stop: nothing is written.")

@@ -36,8 +36,8 @@ public final class CacheExport {
     this.output = output;
     for (CachedLayer layer : layers) {
       if (!layer.page().equals(layers.get(0).page())) {
-        throw new InvalidKeysException("Invalid cache: pages of " + layer.name() + " are " + layer.page() + ", those of "
-            + layers.get(0).name() + " are " + layers.get(0).page());
+        throw new InvalidKeysException("Invalid cache: pages of " + layer.name() + " are " + layer.page() + ", those "
+            + "of " + layers.get(0).name() + " are " + layers.get(0).page());
       }
 
       long filled = tokens.length / layer.page().tokens();
@@ -49,8 +49,8 @@ public final class CacheExport {
   }
 
   /**
-   * SGLang's HiCache: a raw file for each full page, {@code <hash>.indexer_<model>.bin}, with that page of every layer in
-   * order.
+   * SGLang's HiCache: a raw file for each full page, {@code <hash>.indexer_<model>.bin}, with that page of every layer
+   * in order.
    *
    * @param model the name that the runtime serves the model under
    * @return files written
@@ -73,8 +73,8 @@ public final class CacheExport {
   }
 
   /**
-   * vLLM's ExampleConnector: {@code <hash of the tokens>/<layer>.safetensors} with the tensor {@code kv_cache} U8 [n, 1,
-   * D / 2 + D / 32], whose rows of a page are that page's image.
+   * vLLM's ExampleConnector: {@code <hash of the tokens>/<layer>.safetensors} with the tensor {@code kv_cache} U8 [n,
+   * 1, D / 2 + D / 32], whose rows of a page are that page's image.
    *
    * @param ending what the runtime calls a layer's cache behind the layer's name
    * @return files written

@@ -18,7 +18,7 @@ import org.sparkfp4.sink.AtomicFile;
 import org.sparkfp4.sink.ShardRecord;
 import org.sparkfp4.sink.StagingFolder;
 
-/** The folder of a cache: files of layers, an index that is written last, and what a run needs in order to be resumed. */
+/** The folder of a cache: files of layers, an index that is written last, and what a run needs to be resumed. */
 final class KeyFolder {
   /** The index: without it there is no cache. */
   static final String INDEX = "keys.safetensors.index.json";
@@ -74,8 +74,8 @@ final class KeyFolder {
     for (Path file : new Path[] {index(), staging.plan()}) {
       JsonNode there = read(file);
       if (there != null && !plan.fingerprint().equals(there.at("/metadata/fingerprint").asText())) {
-        throw new IOException("Cannot write to " + path + ": it holds a " + (file.equals(index()) ? "cache" : "begun run")
-            + " of other keys or options (from " + there.at("/metadata/input").asText() + ", "
+        throw new IOException("Cannot write to " + path + ": it holds a "
+            + (file.equals(index()) ? "cache" : "begun run") + " of other keys or options (from " + there.at("/metadata/input").asText() + ", "
             + there.at("/metadata/options").asText() + "). Use another folder, or --overwrite to replace it");
       }
     }

@@ -189,8 +189,8 @@ final class KeyPlanner {
       long pages = pages(summary(latents, slots).largest);
       add(new CacheTensor(CacheTensor.Kind.LATENTS, layer, layer + ".mla", DType.U8,
           List.of(pages, (long) options.pageTokens(), (long) Fp8DsMla.BYTES),
-          (long) options.pageTokens() * Fp8DsMla.BYTES, latents.elements(), latents.rows(), latents, rope, slots, weight,
-          null));
+          (long) options.pageTokens() * Fp8DsMla.BYTES, latents.elements(), latents.rows(), latents, rope, slots,
+          weight, null));
     }
 
     add(rows(layer, ".kv_c_normed", latents, weight));

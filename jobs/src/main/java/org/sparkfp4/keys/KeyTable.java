@@ -128,8 +128,8 @@ final class KeyTable {
     for (Row row : summaries) {
       String layer = row.getString(0);
       if (layer == null || row.getLong(1) != row.getLong(2) || row.getLong(1) != row.getLong(3)) {
-        throw new InvalidKeysException("Invalid table " + name + ": in layer " + layer + " are rows whose layer, slot or "
-            + "key is null; a token without a slot has a negative one");
+        throw new InvalidKeysException("Invalid table " + name + ": in layer " + layer + " are rows whose layer, slot "
+            + "or key is null; a token without a slot has a negative one");
       }
 
       int bytes = row.getInt(4);

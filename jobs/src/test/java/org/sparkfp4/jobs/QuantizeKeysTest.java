@@ -188,7 +188,8 @@ class QuantizeKeysTest {
     }
 
     Path input = files.write(folder.resolve("in/keys.safetensors"));
-    TestSpark.session().createDataFrame(rows, schema).repartition(3).write().parquet(folder.resolve("table").toString());
+    TestSpark.session().createDataFrame(rows, schema).repartition(3).write()
+        .parquet(folder.resolve("table").toString());
     succeed("--input", input, "--output", folder.resolve("files"), "--eps", "1e-6");
     List<Object> arguments = new ArrayList<>(List.of("--input", input, "--table", "parquet:" + folder.resolve("table"),
         "--output", folder.resolve("rows"), "--eps", "1e-6"));
@@ -350,8 +351,8 @@ class QuantizeKeysTest {
     Path input = slotted(5, -1, 9, 5).write(folder.resolve("in/keys.safetensors"));
     SparkSubmitResult result = run("--input", input, "--output", folder.resolve("out"));
     assertThat(result.status()).isEqualTo(1);
-    assertThat(result.err().strip()).isEqualTo("Invalid slot in l.slot_mapping: 5 of token 3, token 0 has it already; a "
-        + "slot holds one token");
+    assertThat(result.err().strip()).isEqualTo("Invalid slot in l.slot_mapping: 5 of token 3, token 0 has it already; "
+        + "a slot holds one token");
     assertThat(folder.resolve("out/keys.safetensors.index.json")).doesNotExist();
   }
 
@@ -370,7 +371,8 @@ class QuantizeKeysTest {
     byte[] nan = new byte[64];
     nan[10] = (byte) 0xC0;
     nan[11] = 0x7F;
-    assertTable(schema, List.of(RowFactory.create("l", 7L, nan)), "Invalid value in l: the key of slot 7, element 5 is NaN");
+    assertTable(schema, List.of(RowFactory.create("l", 7L, nan)),
+        "Invalid value in l: the key of slot 7, element 5 is NaN");
     assertTable(new StructType().add("layer", DataTypes.StringType).add("slot", DataTypes.LongType),
         List.of(RowFactory.create("l", 7L)), "it has no column key; it must have layer, slot and key");
   }

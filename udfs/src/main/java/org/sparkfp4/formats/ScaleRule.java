@@ -23,7 +23,7 @@ public enum ScaleRule {
    */
   FLOOR("floor"),
 
-  /** {@code floor(log2(a'))- 2} with a' being a rounded to one bit of mantissa: k - 1 from m = 1.75 on. u from 0 to 253. */
+  /** {@code floor(log2(a')) - 2} with a' being a rounded to one bit of mantissa: k - 1 from m = 1.75 on. u from 0 to 253. */
   EVEN("even"),
 
   /**
