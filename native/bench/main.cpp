@@ -27,5 +27,9 @@ int main(int argc, char **argv) {
     bench_search(rounds);
   }
 
+  if (all || std::strcmp(part, "keys") == 0) {
+    bench_keys(rounds);
+  }
+
   return 0;
 }

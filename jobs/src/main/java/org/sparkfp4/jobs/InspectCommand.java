@@ -15,6 +15,7 @@ import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.checkpoint.ModelConfig;
 import org.sparkfp4.checkpoint.ModelFamilies;
 import org.sparkfp4.formats.ScaleSearch;
+import org.sparkfp4.keys.CachedKeys;
 import org.sparkfp4.layouts.Layouts;
 import org.sparkfp4.plan.PlanOptions;
 import picocli.CommandLine.Command;
@@ -24,7 +25,10 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
-/** {@code inspect}: what a checkpoint is and what would become of it, by headers alone. No tensor's bytes are read. */
+/**
+ * {@code inspect}: what a checkpoint is and what would become of it, or what a cache of keys is, by headers alone. No
+ * tensor's bytes are read.
+ */
 @Command(
     name = "inspect",
     description = "Tells what is in a checkpoint and what quantize would do with it, from its headers alone.",
@@ -33,7 +37,7 @@ final class InspectCommand implements Callable<Integer> {
   private static final ObjectMapper JSON = new ObjectMapper().enable(SerializationFeature.INDENT_OUTPUT);
 
   @Parameters(paramLabel = "DIR", converter = FolderText.class,
-      description = "A checkpoint's folder, or one .safetensors file.")
+      description = "A checkpoint's folder, or one .safetensors file; or a cache of keys.")
   private String folder;
 
   @Option(names = "--tensors", description = "List every tensor: name, element type, shape, file, bytes.")
@@ -67,6 +71,10 @@ final class InspectCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws IOException {
+    if (CachedKeys.isCache(SparkConfiguration.hadoop(), folder)) {
+      return inspectCache();
+    }
+
     Checkpoint checkpoint = Checkpoint.open(SparkConfiguration.hadoop(), folder);
     CheckpointSummary summary = CheckpointSummary.of(checkpoint);
     PlanPreview preview = preview(checkpoint);
@@ -75,6 +83,19 @@ final class InspectCommand implements Callable<Integer> {
       out.println(JSON.writeValueAsString(toJson(checkpoint, summary, preview)));
     } else {
       print(out, checkpoint, summary, preview);
+    }
+
+    out.flush();
+    return 0;
+  }
+
+  private int inspectCache() throws IOException {
+    CacheInspection cache = new CacheInspection(folder, CachedKeys.layers(SparkConfiguration.hadoop(), folder));
+    PrintWriter out = spec.commandLine().getOut();
+    if (json) {
+      out.println(cache.json());
+    } else {
+      cache.print(out);
     }
 
     out.flush();

@@ -19,7 +19,8 @@ import scala.Option;
     mixinStandardHelpOptions = true,
     subcommands = {
       QuantizeCommand.class, CalibrateCommand.class, QuantizeActivationsCommand.class, VerifyCommand.class,
-      InspectCommand.class, SynthesizeCommand.class, DemoCommand.class
+      QuantizeKeysCommand.class, VerifyKeysCommand.class, ExportKeysCommand.class, InspectCommand.class,
+      SynthesizeCommand.class, DemoCommand.class
     },
     exitCodeListHeading = "%nExit status:%n",
     exitCodeList = {

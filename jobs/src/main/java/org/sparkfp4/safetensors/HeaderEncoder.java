@@ -16,14 +16,13 @@ import java.util.TreeMap;
 /** Writes headers: the same tensors and metadata give the same bytes. */
 final class HeaderEncoder {
   private static final JsonFactory JSON = new JsonFactory();
-  private static final int ALIGNMENT = 8;
 
   private HeaderEncoder() {}
 
-  static byte[] encode(List<TensorInfo> tensors, Map<String, String> metadata) {
+  static byte[] encode(List<TensorInfo> tensors, Map<String, String> metadata, int alignment) {
     check(tensors);
     byte[] json = json(tensors, metadata);
-    int padded = Math.addExact(json.length, ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    int padded = Math.addExact(json.length, Long.BYTES + alignment - 1) / alignment * alignment - Long.BYTES;
     if (padded > SafetensorsHeader.MAX_LENGTH) {
       throw new IllegalArgumentException(
           "Cannot encode a header of " + padded + " bytes for " + tensors.size() + " tensors: the format allows "

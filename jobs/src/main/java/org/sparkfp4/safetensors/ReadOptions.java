@@ -51,7 +51,7 @@ record ReadOptions(
         options.get("amax"),
         everyFile(options.getOrDefault("files", "checkpoint")),
         slabBytes(optionOr(options, SLAB_BYTES, session, "16m")),
-        mode(optionOr(options, READ, session, "mmap")));
+        ReadMode.of(optionOr(options, READ, session, "mmap")));
   }
 
   /** The columns that a read with these options has; needs no path. */
@@ -101,14 +101,5 @@ record ReadOptions(
     }
 
     return bytes;
-  }
-
-  private static ReadMode mode(String value) {
-    return switch (value.toLowerCase(Locale.ROOT)) {
-      case "mmap" -> ReadMode.MMAP;
-      case "pread" -> ReadMode.PREAD;
-      default ->
-          throw new IllegalArgumentException("Invalid option " + READ + ": \"" + value + "\"; give mmap or pread");
-    };
   }
 }

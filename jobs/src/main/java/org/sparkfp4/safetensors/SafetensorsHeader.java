@@ -80,7 +80,12 @@ public record SafetensorsHeader(
    *     not go with dtype and shape, or the header would be longer than {@link #MAX_LENGTH}
    */
   public static byte[] encode(List<TensorInfo> tensors, Map<String, String> metadata) {
-    return HeaderEncoder.encode(tensors, metadata);
+    return encode(tensors, metadata, Long.BYTES);
+  }
+
+  /** As {@link #encode(List, Map)}, with the data at a multiple of {@code alignment}, itself a multiple of 8. */
+  public static byte[] encode(List<TensorInfo> tensors, Map<String, String> metadata, int alignment) {
+    return HeaderEncoder.encode(tensors, metadata, alignment);
   }
 
   private static int checkedLength(String file, byte[] prefix, long fileLength) throws InvalidSafetensorsException {

@@ -9,4 +9,4 @@ import java.io.Serializable;
  * @param length its bytes
  * @param modified its modification time, milliseconds since the epoch
  */
-record SlabFile(String path, long length, long modified) implements Serializable {}
+public record SlabFile(String path, long length, long modified) implements Serializable {}

@@ -71,7 +71,7 @@ public final class StagingFolder {
    * Where an attempt at a shard is written. The run's own id is part of the name: an attempt of an earlier run that is
    * still alive on a lost executor must not write into the same file.
    */
-  Path attempt(String run, int shard, long task) {
+  public Path attempt(String run, int shard, long task) {
     return attempt(String.format("%05d-%s-%d", shard, run, task));
   }
 
@@ -102,7 +102,7 @@ public final class StagingFolder {
   }
 
   /** Removes the plan and the records of earlier runs; the lock stays. */
-  void clearRun() throws IOException {
+  public void clearRun() throws IOException {
     fs.delete(records(), true);
     fs.delete(amax(), false);
     fs.delete(plan(), false);
@@ -114,7 +114,7 @@ public final class StagingFolder {
   }
 
   /** Leaves a shard's record; the shard itself must stand under its final name. */
-  void write(ShardRecord record) throws IOException {
+  public void write(ShardRecord record) throws IOException {
     AtomicFile.write(fs, new Path(records(), String.format("%05d.json", record.shard())), JSON.writeValueAsBytes(record));
   }
 

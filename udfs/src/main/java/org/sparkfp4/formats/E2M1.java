@@ -22,8 +22,16 @@ public final class E2M1 {
    * number that rounds to zero gives 8. NaN gives 7; {@link Nvfp4} never passes one.
    */
   public static int encode(float x) {
-    int index = Minifloat.round(Math.min(Minifloat.magnitude(x), MAX_MAGNITUDE), 1, 0);
-    return (x < 0 ? 8 : 0) | index;
+    return (x < 0 ? 8 : 0) | index(x);
+  }
+
+  /** As {@link #encode}, but with the sign bit of {@code x}: -0.0 gives 8, as the writers of MXFP4 caches have it. */
+  public static int encodeWithSignBit(float x) {
+    return Float.floatToRawIntBits(x) >>> 28 & 8 | index(x);
+  }
+
+  private static int index(float x) {
+    return Minifloat.round(Math.min(Minifloat.magnitude(x), MAX_MAGNITUDE), 1, 0);
   }
 
   /** The value of a code; only its low 4 bits count. Code 8 is -0.0. */

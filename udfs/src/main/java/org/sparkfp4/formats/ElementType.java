@@ -1,6 +1,7 @@
 package org.sparkfp4.formats;
 
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 
 /** What a source tensor's elements are: floating point, stored little-endian, that widens to binary32 exactly. */
 public enum ElementType {
@@ -46,6 +47,22 @@ public enum ElementType {
       case F16 -> Float16.toFloat(littleEndian.getShort(byteOffset));
       case F32 -> littleEndian.getFloat(byteOffset);
     };
+  }
+
+  /** All elements of a little-endian tensor. */
+  public float[] floats(byte[] tensor) {
+    float[] values = new float[tensor.length / bytes];
+    load(ByteBuffer.wrap(tensor).order(ByteOrder.LITTLE_ENDIAN), 0, values);
+    return values;
+  }
+
+  /** Stores one element, rounded to nearest even. */
+  void store(float x, ByteBuffer littleEndian, int byteOffset) {
+    switch (this) {
+      case BF16 -> littleEndian.putShort(byteOffset, BFloat16.fromFloat(x));
+      case F16 -> littleEndian.putShort(byteOffset, Float16.fromFloat(x));
+      case F32 -> littleEndian.putFloat(byteOffset, x);
+    }
   }
 
   /** As many consecutive elements as {@code out} holds; the type is chosen once, outside the loop. */

@@ -28,7 +28,8 @@ import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * The functions by their SQL names: {@code nvfp4_quantize(payload, dtype, cols)}, with ModelOpt's arithmetic, and
- * {@code nvfp4_amax(payload, dtype)}. They take one tensor; the classes take units of up to three.
+ * {@code nvfp4_amax(payload, dtype)}, which take one tensor where the classes take units of up to three; and those of
+ * {@link KeySqlFunctions}.
  */
 public final class SqlFunctions {
   /** Conf: the tier of the CPU kernels; read when a query is analysed. */
@@ -47,9 +48,10 @@ public final class SqlFunctions {
   public static void inject(SparkSessionExtensions extensions) {
     inject(extensions, quantizeInfo(), SqlFunctions::quantize);
     inject(extensions, amaxInfo(), SqlFunctions::amax);
+    KeySqlFunctions.inject(extensions);
   }
 
-  private static void inject(SparkSessionExtensions extensions, ExpressionInfo info,
+  static void inject(SparkSessionExtensions extensions, ExpressionInfo info,
       Function1<Seq<Expression>, Expression> builder) {
     extensions.injectFunction(new Tuple3<>(new FunctionIdentifier(info.getName()), info, builder));
   }
@@ -78,7 +80,7 @@ public final class SqlFunctions {
   }
 
   /** The encoders are what makes Spark cast an INT literal to the BIGINT that the function takes. */
-  private static Expression expression(String name, Object function, DataType type, List<Expression> arguments,
+  static Expression expression(String name, Object function, DataType type, List<Expression> arguments,
       List<AgnosticEncoder<?>> encoders) {
     List<Option<ExpressionEncoder<?>>> inputs = encoders.stream()
         .<Option<ExpressionEncoder<?>>>map(encoder -> new Some<>(ExpressionEncoder.apply(encoder)))
@@ -86,7 +88,7 @@ public final class SqlFunctions {
     return new ScalaUDF(function, type, seq(arguments), seq(inputs), Option.empty(), new Some<>(name), true, true);
   }
 
-  private static List<Expression> checked(String name, Seq<Expression> arguments, int expected) {
+  static List<Expression> checked(String name, Seq<Expression> arguments, int expected) {
     if (arguments.size() != expected) {
       throw SqlFunctions.<RuntimeException>unchecked(
           QueryCompilationErrors.wrongNumArgsError(name, seq(List.<Object>of(expected)), arguments.size(), "", "", ""));
@@ -101,7 +103,7 @@ public final class SqlFunctions {
     throw (E) error;
   }
 
-  private static Literal absent(DataType type) {
+  static Literal absent(DataType type) {
     return Literal.create(null, type);
   }
 
@@ -109,7 +111,7 @@ public final class SqlFunctions {
     return CollectionConverters.asScala(list).toSeq();
   }
 
-  private static String tier() {
+  static String tier() {
     return SQLConf.get().getConfString(TIER_CONF, DEFAULT_TIER);
   }
 
@@ -140,7 +142,7 @@ public final class SqlFunctions {
         "A null payload gives null; NaN or infinity where a weight is not finite.");
   }
 
-  private static ExpressionInfo info(Class<?> type, String name, String usage, String arguments, String example,
+  static ExpressionInfo info(Class<?> type, String name, String usage, String arguments, String example,
       String note) {
     return new ExpressionInfo(type.getName(), "", name, usage, titled("Arguments", arguments),
         titled("Examples", example), section(note, 4), "misc_funcs", SINCE, "", "scala_udf");

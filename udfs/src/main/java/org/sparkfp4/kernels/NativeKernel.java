@@ -24,6 +24,10 @@ final class NativeKernel implements Nvfp4Kernel {
     Tier(String title) {
       this.title = title;
     }
+
+    String title() {
+      return title;
+    }
   }
 
   private final Tier tier;
@@ -160,7 +164,7 @@ final class NativeKernel implements Nvfp4Kernel {
   }
 
   /** As {@code sparkfp4_dtype} numbers them. */
-  private static int code(ElementType type) {
+  static int code(ElementType type) {
     return switch (type) {
       case BF16 -> 0;
       case F16 -> 1;

@@ -1,0 +1,83 @@
+package org.sparkfp4.jobs;
+
+import java.io.IOException;
+import java.util.List;
+import java.util.concurrent.Callable;
+import org.apache.spark.sql.SparkSession;
+import org.sparkfp4.keys.KeyVerification;
+import org.sparkfp4.keys.LayerVerification;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** {@code verify-keys}: a cache of keys beside the keys that it was made from. */
+@Command(
+    name = "verify-keys",
+    description = "Compares a cache of keys with its source: bytes, and the logits that an indexer makes of them.",
+    sortOptions = false,
+    mixinStandardHelpOptions = true)
+final class VerifyKeysCommand implements Callable<Integer> {
+  @Option(names = "--source", required = true, paramLabel = "PATH", converter = FolderText.class,
+      description = "A safetensors file, or a folder of them, that the cache was made from; may be repeated.")
+  private List<String> sources;
+
+  @Option(names = "--cache", required = true, paramLabel = "DIR", converter = FolderText.class,
+      description = "Folder of the cache, or one file of it.")
+  private String cache;
+
+  @Option(names = "--max-keys", defaultValue = "20000", paramLabel = "N",
+      description = "Keys of a layer to compare (default: ${DEFAULT-VALUE}).")
+  private int maxKeys;
+
+  @Option(names = "--queries", defaultValue = "20", paramLabel = "N",
+      description = "Random queries (default: ${DEFAULT-VALUE}).")
+  private int queries;
+
+  @Option(names = "--heads", defaultValue = "32", paramLabel = "N",
+      description = "Heads of a query (default: ${DEFAULT-VALUE}).")
+  private int heads;
+
+  @Option(names = "--top-k", defaultValue = "2048", paramLabel = "N",
+      description = "Tokens that the indexer chooses (default: ${DEFAULT-VALUE}).")
+  private int topk;
+
+  @Option(names = "--max-difference", defaultValue = "0.01", paramLabel = "X",
+      description = "Largest difference of the logits, 1 - 2 sum(xy) / sum(xx + yy), that is good "
+          + "(default: ${DEFAULT-VALUE}).")
+  private double maxDifference;
+
+  @Mixin
+  private Verbosity verbosity;
+
+  @Spec
+  private CommandSpec spec;
+
+  @Override
+  public Integer call() throws IOException {
+    requirePositive("--max-keys", maxKeys);
+    requirePositive("--queries", queries);
+    requirePositive("--heads", heads);
+    requirePositive("--top-k", topk);
+    SparkSession spark = Session.start("sparkfp4 verify-keys " + cache);
+    boolean good = true;
+    for (LayerVerification layer : new KeyVerification(
+        spark, sources, cache, new KeyVerification.Settings(maxKeys, queries, heads, topk)).run()) {
+      spec.commandLine().getOut().println(layer.text());
+      good &= layer.differing() == 0 && layer.difference() <= maxDifference;
+    }
+
+    spec.commandLine().getOut().println(good ? "good" : "different");
+    spec.commandLine().getOut().flush();
+    return good ? CommandLine.ExitCode.OK : VerifyCommand.DIFFERENCE;
+  }
+
+  private void requirePositive(String option, int value) {
+    if (value < 1) {
+      throw new ParameterException(spec.commandLine(), "Invalid " + option + ": " + value + " (must be 1 at least)");
+    }
+  }
+}

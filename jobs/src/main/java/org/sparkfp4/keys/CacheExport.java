@@ -1,0 +1,103 @@
+package org.sparkfp4.keys;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.List;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.sparkfp4.safetensors.DType;
+import org.sparkfp4.safetensors.RawFileSystem;
+import org.sparkfp4.safetensors.SafetensorsHeader;
+import org.sparkfp4.safetensors.TensorInfo;
+
+/**
+ * Writes a cache of one request, whose token t is in slot t, as files that a runtime looks for. Experimental: neither
+ * format is documented for indexer caches, and a runtime takes them only where its pages are the cache's.
+ */
+public final class CacheExport {
+  private final Configuration conf;
+  private final List<CachedLayer> layers;
+  private final long[] tokens;
+  private final Path output;
+
+  /**
+   * Prepares an export.
+   *
+   * @param tokens ids of the request's tokens
+   * @param output folder of the files
+   * @throws InvalidKeysException if a layer has fewer pages than the tokens fill, or layers differ in their pages
+   */
+  public CacheExport(Configuration conf, List<CachedLayer> layers, long[] tokens, Path output) {
+    this.conf = conf;
+    this.layers = List.copyOf(layers);
+    this.tokens = tokens.clone();
+    this.output = output;
+    for (CachedLayer layer : layers) {
+      if (!layer.page().equals(layers.get(0).page())) {
+        throw new InvalidKeysException("Invalid cache: pages of " + layer.name() + " are " + layer.page() + ", those "
+            + "of " + layers.get(0).name() + " are " + layers.get(0).page());
+      }
+
+      long filled = tokens.length / layer.page().tokens();
+      if (layer.pages() < filled) {
+        throw new InvalidKeysException("Invalid cache: " + layer.name() + " has " + layer.pages() + " pages, "
+            + tokens.length + " tokens fill " + filled);
+      }
+    }
+  }
+
+  /**
+   * SGLang's HiCache: a raw file for each full page, {@code <hash>.indexer_<model>.bin}, with that page of every layer
+   * in order.
+   *
+   * @param model the name that the runtime serves the model under
+   * @return files written
+   */
+  public int sglang(String model) throws IOException {
+    List<String> hashes = TokenHashes.pages(tokens, layers.get(0).page().tokens());
+    FileSystem fs = RawFileSystem.of(output, conf);
+    for (int page = 0; page < hashes.size(); page++) {
+      Path file = new Path(output, hashes.get(page) + ".indexer_" + model.replace('/', '-') + ".bin");
+      try (FSDataOutputStream out = fs.create(file, true)) {
+        for (CachedLayer layer : layers) {
+          try (CachedKeys keys = new CachedKeys(layer, conf)) {
+            out.write(keys.page(page).array());
+          }
+        }
+      }
+    }
+
+    return hashes.size();
+  }
+
+  /**
+   * vLLM's ExampleConnector: {@code <hash of the tokens>/<layer>.safetensors} with the tensor {@code kv_cache} U8 [n,
+   * 1, D / 2 + D / 32], whose rows of a page are that page's image.
+   *
+   * @param ending what the runtime calls a layer's cache behind the layer's name
+   * @return files written
+   */
+  public int vllm(String ending) throws IOException {
+    int pageTokens = layers.get(0).page().tokens();
+    int whole = Math.max(0, tokens.length - 1) / pageTokens * pageTokens;
+    Path folder = new Path(output, TokenHashes.prefix(tokens, whole));
+    FileSystem fs = RawFileSystem.of(output, conf);
+    for (CachedLayer layer : layers) {
+      long bytes = (long) whole * layer.page().tokenBytes();
+      TensorInfo info = new TensorInfo(
+          "kv_cache", DType.U8, List.of((long) whole, 1L, (long) layer.page().tokenBytes()), 0, bytes);
+      try (FSDataOutputStream out = fs.create(new Path(folder, layer.name() + ending + ".safetensors"), true);
+          CachedKeys keys = new CachedKeys(layer, conf)) {
+        out.write(SafetensorsHeader.encode(List.of(info), SafetensorsHeader.FORMAT_PT));
+        for (int page = 0; page < whole / pageTokens; page++) {
+          ByteBuffer image = keys.page(page);
+          out.write(image.array(), 0, image.remaining());
+        }
+      }
+    }
+
+    return layers.size();
+  }
+}

@@ -1,0 +1,98 @@
+package org.sparkfp4.keys;
+
+import java.io.IOException;
+import org.apache.arrow.memory.ArrowBuf;
+import org.apache.arrow.memory.BufferAllocator;
+import org.apache.spark.TaskContext;
+import org.apache.spark.broadcast.Broadcast;
+import org.apache.spark.sql.util.ArrowUtils;
+import org.apache.spark.util.SerializableConfiguration;
+import org.sparkfp4.kernels.KeyKernels;
+import org.sparkfp4.safetensors.FileRanges;
+import org.sparkfp4.sink.BadSourceException;
+import org.sparkfp4.sink.StagedFile;
+import scala.collection.Iterator;
+
+/** Writes a range whose rows are in files: pages are gathered by the slot map, rows are read as they follow. */
+final class FileRangeTask extends KeyTask<Integer> {
+  /** Rows that are read although they go elsewhere, rather than reading twice. */
+  private static final int MAX_GAP = 16;
+
+  FileRangeTask(Broadcast<KeyPlan> plan, Broadcast<SerializableConfiguration> conf, TaskSettings settings) {
+    super(plan, conf, settings);
+  }
+
+  @Override
+  void write(TaskContext context, Iterator<Integer> ids) throws IOException {
+    while (ids.hasNext()) {
+      CacheRange range = plan().ranges().get(ids.next());
+      CacheTensor tensor = plan().tensors().get(range.tensor());
+      try (BufferAllocator allocator = ArrowUtils.rootAllocator().newChildAllocator("keys", 0, Long.MAX_VALUE);
+          FileRanges files = new FileRanges(plan().files(), settings().read(), conf());
+          RangeImage image =
+              new RangeImage(plan(), range, KeyKernels.forTier(settings().tier()), allocator);
+          StagedFile file = begin(output(), range.id(), range.file(), true, context)) {
+        if (tensor.kind() == CacheTensor.Kind.ROWS) {
+          readRows(tensor, image, files, allocator);
+        } else {
+          gather(tensor, image, files, allocator);
+        }
+
+        image.write(file);
+        file.finish(range.id(), plan().fingerprint());
+      }
+    }
+  }
+
+  private static void readRows(CacheTensor tensor, RangeImage image, FileRanges files, BufferAllocator allocator)
+      throws IOException {
+    for (int first = 0; first < image.capacity(); first += RangeImage.BATCH) {
+      int count = Math.min(RangeImage.BATCH, image.capacity() - first);
+      long token = image.firstSlot() + first;
+      try (ArrowBuf rows = rows(files, allocator, tensor.data(), token, count)) {
+        image.normalise(rows.memoryAddress(), first, count, place -> "token " + (token + place));
+      }
+    }
+  }
+
+  private static ArrowBuf rows(FileRanges files, BufferAllocator allocator, KeyTensor tensor, long first, int count)
+      throws IOException {
+    long rowBytes = (long) tensor.cols() * tensor.elements().bytes();
+    return files.read(allocator, tensor.file(), tensor.offset() + first * rowBytes, count * rowBytes);
+  }
+
+  private static void gather(CacheTensor tensor, RangeImage image, FileRanges files, BufferAllocator allocator)
+      throws IOException {
+    SlottedTokens tokens = SlottedTokens.of(tensor, image, files, allocator);
+    int next = 0;
+    while (next < tokens.count()) {
+      long first = tokens.token(next);
+      int size = 0;
+      while (next < tokens.count() && size < RangeImage.BATCH
+          && tokens.token(next) - first < RangeImage.BATCH && tokens.token(next) - first - size <= MAX_GAP) {
+        while (first + size < tokens.token(next)) {
+          image.slot(size++, -1);
+        }
+
+        image.slot(size++, tokens.slot(next++));
+      }
+
+      insert(tensor, image, files, allocator, first, size);
+    }
+  }
+
+  private static void insert(CacheTensor tensor, RangeImage image, FileRanges files, BufferAllocator allocator,
+      long first, int count) throws IOException {
+    try (ArrowBuf data = rows(files, allocator, tensor.data(), first, count);
+        ArrowBuf rope = tensor.rope() == null ? allocator.getEmpty()
+            : rows(files, allocator, tensor.rope(), first, count)) {
+      image.insert(data.memoryAddress(), rope.memoryAddress(), count, place -> "token " + (first + place));
+    }
+  }
+
+  /** The error of a slot that two tokens have. */
+  static BadSourceException duplicate(String name, long slot, String token, String other) {
+    return new BadSourceException("Invalid slot in " + name + ": " + slot + " of " + token + ", " + other
+        + " has it already; a slot holds one token");
+  }
+}

@@ -1,0 +1,179 @@
+package org.sparkfp4.keys;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.SerializationFeature;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.FileNotFoundException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.util.Map;
+import java.util.TreeMap;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.sparkfp4.sink.AtomicFile;
+import org.sparkfp4.sink.ShardRecord;
+import org.sparkfp4.sink.StagingFolder;
+
+/** The folder of a cache: files of layers, an index that is written last, and what a run needs to be resumed. */
+final class KeyFolder {
+  /** The index: without it there is no cache. */
+  static final String INDEX = "keys.safetensors.index.json";
+
+  private static final String FILE = "keys-\\d{5,}-of-\\d{5,}\\.safetensors";
+  private static final ObjectMapper JSON = new ObjectMapper().enable(SerializationFeature.INDENT_OUTPUT);
+
+  private final FileSystem fs;
+  private final Path path;
+  private final StagingFolder staging;
+
+  KeyFolder(FileSystem fs, Path path) {
+    this.fs = fs;
+    this.path = path;
+    this.staging = new StagingFolder(fs, path);
+  }
+
+  FileSystem fs() {
+    return fs;
+  }
+
+  Path path() {
+    return path;
+  }
+
+  StagingFolder staging() {
+    return staging;
+  }
+
+  private Path index() {
+    return new Path(path, INDEX);
+  }
+
+  /** Refuses a folder that holds somebody else's files, which are never removed or overwritten. */
+  void requireOwn() throws IOException {
+    if (!fs.exists(path)) {
+      return;
+    }
+
+    if (!fs.getFileStatus(path).isDirectory()) {
+      throw new IOException("Cannot write to " + path + ": it is a file; choose an empty folder, or one to be made");
+    }
+
+    FileStatus[] entries = fs.listStatus(path);
+    if (entries.length > 0 && !fs.exists(staging.root()) && read(index()) == null) {
+      throw new IOException("Cannot write to " + path + ": it is not empty and holds no cache of Spark FP4 (it has "
+          + entries[0].getPath().getName() + "); choose an empty folder");
+    }
+  }
+
+  /** Refuses what a run of another plan left. */
+  void requireSame(KeyPlan plan) throws IOException {
+    for (Path file : new Path[] {index(), staging.plan()}) {
+      JsonNode there = read(file);
+      if (there != null && !plan.fingerprint().equals(there.at("/metadata/fingerprint").asText())) {
+        throw new IOException("Cannot write to " + path + ": it holds a "
+            + (file.equals(index()) ? "cache" : "begun run") + " of other keys or options (from " + there.at("/metadata/input").asText() + ", "
+            + there.at("/metadata/options").asText() + "). Use another folder, or --overwrite to replace it");
+      }
+    }
+  }
+
+  /** A file of ours, or null where there is none; one that a crash cut short is none. */
+  private JsonNode read(Path file) throws IOException {
+    try (InputStream in = fs.open(file)) {
+      return JSON.readTree(in);
+    } catch (FileNotFoundException e) {
+      return null;
+    } catch (JsonProcessingException e) {
+      return JSON.createObjectNode();
+    }
+  }
+
+  boolean isComplete(KeyPlan plan) throws IOException {
+    JsonNode index = read(index());
+    if (index == null || !plan.fingerprint().equals(index.at("/metadata/fingerprint").asText())) {
+      return false;
+    }
+
+    Map<String, Long> lengths = lengths(path);
+    for (JsonNode file : index.at("/metadata/files")) {
+      if (!Long.valueOf(file.path("length").asLong()).equals(lengths.get(file.path("file").asText()))) {
+        return false;
+      }
+    }
+
+    return !fs.exists(staging.plan());
+  }
+
+  /** The files that need not be written again, by their records' numbers: ranges, and layers behind them. */
+  Map<Integer, ShardRecord> finished(KeyPlan plan) throws IOException {
+    Map<Integer, ShardRecord> records = new TreeMap<>(staging.finished());
+    Map<String, Long> lengths = lengths(path);
+    lengths.putAll(lengths(KeyTask.parts(staging)));
+    records.values().removeIf(record -> !record.fingerprint().equals(plan.fingerprint())
+        || !Long.valueOf(record.length()).equals(lengths.get(record.file())));
+    return records;
+  }
+
+  private Map<String, Long> lengths(Path folder) throws IOException {
+    Map<String, Long> lengths = new TreeMap<>();
+    if (fs.exists(folder)) {
+      for (FileStatus file : fs.listStatus(folder)) {
+        lengths.put(file.getPath().getName(), file.getLen());
+      }
+    }
+
+    return lengths;
+  }
+
+  /** Makes ready to write what is missing. */
+  void begin(KeyPlan plan, boolean overwrite) throws IOException {
+    if (overwrite) {
+      fs.delete(index(), false);
+      staging.clearRun();
+      fs.delete(KeyTask.parts(staging), true);
+      for (String name : lengths(path).keySet()) {
+        if (name.matches(FILE)) {
+          fs.delete(new Path(path, name), false);
+        }
+      }
+    } else {
+      fs.delete(index(), false);
+    }
+
+    staging.sweepAttempts();
+    ObjectNode begun = JSON.createObjectNode();
+    begun.set("metadata", metadata(plan));
+    AtomicFile.write(fs, staging.plan(), JSON.writeValueAsBytes(begun));
+  }
+
+  private static ObjectNode metadata(KeyPlan plan) {
+    return JSON.createObjectNode()
+        .put("format", CacheMetadata.FORMAT)
+        .put("input", plan.input())
+        .put("options", plan.options().toString())
+        .put("fingerprint", plan.fingerprint())
+        .put("total_size", plan.bytes());
+  }
+
+  /** Writes the index, with which there is a cache. */
+  void publish(KeyPlan plan, Map<Integer, ShardRecord> records) throws IOException {
+    ObjectNode index = JSON.createObjectNode();
+    ObjectNode metadata = metadata(plan);
+    ArrayNode files = metadata.putArray("files");
+    index.set("metadata", metadata);
+    ObjectNode weights = index.putObject("weight_map");
+    for (int layer = 0; layer < plan.layers().size(); layer++) {
+      ShardRecord record = records.get(plan.record(layer));
+      files.addObject().put("file", record.file()).put("length", record.length()).put("sha256", record.sha256());
+      for (int tensor : plan.layers().get(layer).tensors()) {
+        weights.put(plan.tensors().get(tensor).name(), record.file());
+      }
+    }
+
+    AtomicFile.write(fs, index(), JSON.writeValueAsBytes(index));
+  }
+}

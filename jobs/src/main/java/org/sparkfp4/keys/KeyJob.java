@@ -1,0 +1,189 @@
+package org.sparkfp4.keys;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+import java.util.stream.IntStream;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.broadcast.Broadcast;
+import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.util.SerializableConfiguration;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.sparkfp4.sink.BadSourceException;
+import org.sparkfp4.sink.FreeSpace;
+import org.sparkfp4.sink.OutputLock;
+import org.sparkfp4.sink.ShardRecord;
+import scala.jdk.javaapi.CollectionConverters;
+import scala.reflect.ClassTag$;
+import scala.runtime.AbstractFunction2;
+import scala.runtime.BoxedUnit;
+
+/** Makes a cache of keys: ranges of pages, then layers, then the index. */
+public final class KeyJob {
+  private static final Logger LOG = LoggerFactory.getLogger(KeyJob.class);
+
+  private final SparkSession spark;
+  private final KeyFolder folder;
+  private final KeyPlan plan;
+  private final KeyTable table;
+  private final String commit;
+  private final String tier;
+  private final String writer;
+
+  private KeyJob(SparkSession spark, KeyFolder folder, KeyPlan plan, KeyTable table, String commit, String tier,
+      String writer) {
+    this.spark = spark;
+    this.folder = folder;
+    this.plan = plan;
+    this.table = table;
+    this.commit = commit;
+    this.tier = tier;
+    this.writer = writer;
+  }
+
+  /**
+   * Plans a run from headers and slot maps, or from one pass over a table.
+   *
+   * @param inputs safetensors files, or folders of them
+   * @param tableName FORMAT:PATH, or null
+   * @param keyType of a table's binary keys, or null
+   * @param fs of the output
+   * @param output its folder
+   * @param commit how files get their names
+   * @param tier of the kernels
+   * @param writer the product's name and version
+   * @throws InvalidKeysException naming what cannot be cached
+   */
+  public static KeyJob plan(SparkSession spark, List<String> inputs, String tableName, String keyType,
+      KeyOptions options, FileSystem fs, Path output, String commit, String tier, String writer) throws IOException {
+    Configuration conf = spark.sessionState().newHadoopConf();
+    KeyPlanner planner = new KeyPlanner(conf, KeyInputs.open(conf, inputs), options);
+    KeyTable table = tableName == null ? null : KeyTable.open(spark, tableName, keyType);
+    KeyPlan plan = table == null ? planner.plan(String.join(", ", inputs)) : planner.plan(table);
+    return new KeyJob(spark, new KeyFolder(fs, output), plan, table, commit, tier, writer);
+  }
+
+  /** What the run makes, for people. */
+  public KeySummary summary() {
+    return KeySummary.of(plan, folder.path());
+  }
+
+  /**
+   * Finishes the cache; in a folder that was finished already nothing is done.
+   *
+   * @param overwrite whether what other keys or options left may be replaced
+   */
+  public void run(boolean overwrite) throws IOException {
+    folder.requireOwn();
+    if (folder.isComplete(plan)) {
+      LOG.info("{} is complete: nothing to do", folder.path());
+      return;
+    }
+
+    if (!overwrite) {
+      folder.requireSame(plan);
+    }
+
+    requireSpace(overwrite);
+    try (OutputLock lock = OutputLock.acquire(folder.fs(), folder.staging().lock())) {
+      folder.begin(plan, overwrite);
+      writeMissing();
+      lock.requireHeld();
+      folder.publish(plan, folder.finished(plan));
+      folder.staging().remove();
+    }
+  }
+
+  /** Ranges stand beside the layers that are made of them until the end. */
+  private void requireSpace(boolean overwrite) throws IOException {
+    long there = overwrite ? 0 : folder.finished(plan).values().stream().mapToLong(ShardRecord::length).sum();
+    FreeSpace.require(folder.fs(), folder.path(), Math.max(0, 2 * plan.bytes() - there));
+  }
+
+  private void writeMissing() throws IOException {
+    JavaSparkContext context = JavaSparkContext.fromSparkContext(spark.sparkContext());
+    Broadcast<KeyPlan> planned = context.broadcast(plan);
+    Broadcast<SerializableConfiguration> conf =
+        context.broadcast(new SerializableConfiguration(spark.sessionState().newHadoopConf()));
+    TaskSettings settings = new TaskSettings(folder.path().toString(), commit,
+        UUID.randomUUID().toString().substring(0, 8), tier, spark.conf().get("spark.fp4.read", "mmap"));
+    try {
+      Map<Integer, ShardRecord> finished = folder.finished(plan);
+      List<Integer> layers = IntStream.range(0, plan.layers().size()).boxed()
+          .filter(layer -> !finished.containsKey(plan.record(layer)))
+          .toList();
+      List<Integer> ranges = layers.stream()
+          .flatMap(layer -> plan.rangesOf(plan.layers().get(layer)).stream())
+          .map(CacheRange::id)
+          .filter(id -> !finished.containsKey(id))
+          .toList();
+      if (!finished.isEmpty()) {
+        LOG.info("Resuming: {} ranges and {} layers are to be written", ranges.size(), layers.size());
+      }
+
+      if (table == null) {
+        run(context.parallelize(ranges, Math.max(1, ranges.size())).rdd(), all(ranges.size()),
+            new FileRangeTask(planned, conf, settings), "ranges");
+      } else if (!ranges.isEmpty()) {
+        run(table.partitioned(plan, ranges), ranges, new TableRangeTask(planned, conf, settings, table.isBinary()),
+            "ranges");
+      }
+
+      run(context.parallelize(layers, Math.max(1, layers.size())).rdd(), all(layers.size()),
+          new LayerTask(planned, conf, settings, writer), "layers");
+    } finally {
+      planned.destroy();
+      conf.destroy();
+    }
+  }
+
+  private static List<Integer> all(int count) {
+    return IntStream.range(0, count).boxed().toList();
+  }
+
+  /** Runs a task for each of the partitions; the first refusal ends the job. */
+  private <T> void run(RDD<T> rdd, List<Integer> partitions, KeyTask<T> task, String what) {
+    String group = "sparkfp4-" + plan.fingerprint();
+    spark.sparkContext().setJobGroup(group, "quantize-keys: " + what, false);
+    try {
+      List<Object> indices = new ArrayList<>(partitions);
+      spark.sparkContext().runJob(rdd, task, CollectionConverters.asScala(indices).toSeq(), new Refusals(),
+          ClassTag$.MODULE$.apply(TaskResult.class));
+    } catch (RuntimeException e) {
+      // a refusal ends the job while its other tasks run on
+      spark.sparkContext().cancelJobGroup(group);
+      throw refusalOr(e);
+    } finally {
+      spark.sparkContext().clearJobGroup();
+    }
+  }
+
+  private static RuntimeException refusalOr(RuntimeException e) {
+    for (Throwable cause = e; cause != null; cause = cause.getCause()) {
+      if (cause instanceof BadSourceException bad) {
+        return new InvalidKeysException(bad.getMessage());
+      }
+    }
+
+    return e;
+  }
+
+  /** Thrown on the driver, a refusal ends the job at once. */
+  private static final class Refusals extends AbstractFunction2<Object, TaskResult, BoxedUnit> {
+    @Override
+    public BoxedUnit apply(Object partition, TaskResult result) {
+      if (result.refusal() != null) {
+        throw new BadSourceException(result.refusal());
+      }
+
+      return BoxedUnit.UNIT;
+    }
+  }
+}

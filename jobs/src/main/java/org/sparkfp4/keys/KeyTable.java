@@ -1,0 +1,197 @@
+package org.sparkfp4.keys;
+
+import static org.apache.spark.sql.functions.coalesce;
+import static org.apache.spark.sql.functions.col;
+import static org.apache.spark.sql.functions.count;
+import static org.apache.spark.sql.functions.element_at;
+import static org.apache.spark.sql.functions.floor;
+import static org.apache.spark.sql.functions.length;
+import static org.apache.spark.sql.functions.lit;
+import static org.apache.spark.sql.functions.map;
+import static org.apache.spark.sql.functions.max;
+import static org.apache.spark.sql.functions.min;
+import static org.apache.spark.sql.functions.size;
+import static org.apache.spark.sql.functions.sum;
+import static org.apache.spark.sql.functions.when;
+
+import java.io.IOException;
+import java.net.URI;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.sparkfp4.formats.ElementType;
+import org.sparkfp4.formats.Mxfp4Codec;
+
+/** Keys in a table of any format that Spark reads: columns layer, slot and key. */
+final class KeyTable {
+  private static final List<String> COLUMNS = List.of("layer", "slot", "key");
+
+  private final String name;
+  private final Dataset<Row> rows;
+  private final ElementType type;
+  private final boolean isBinary;
+  private final List<Layer> layers;
+  private final String state;
+
+  /**
+   * What is in a layer.
+   *
+   * @param name the layer's
+   * @param dim values of a key
+   * @param type of their elements
+   * @param tokens that have a slot
+   * @param largestSlot -1 where there is none
+   */
+  record Layer(String name, int dim, ElementType type, long tokens, long largestSlot) {}
+
+  private KeyTable(String name, Dataset<Row> rows, ElementType type, boolean isBinary, String state) {
+    this.name = name;
+    this.rows = rows;
+    this.type = type;
+    this.isBinary = isBinary;
+    this.state = state;
+    this.layers = summarise();
+  }
+
+  /**
+   * Opens a table and finds its layers, in one pass over it.
+   *
+   * @param source FORMAT:PATH, such as parquet:/data/keys
+   * @param keyType of binary keys: BF16, F16 or F32; null where keys are arrays of floats
+   */
+  static KeyTable open(SparkSession spark, String source, String keyType) throws IOException {
+    int colon = source.indexOf(':');
+    if (colon <= 0 || colon == source.length() - 1) {
+      throw new InvalidKeysException("Invalid table: " + source + ", must be FORMAT:PATH, such as parquet:/data/keys");
+    }
+
+    Dataset<Row> table = spark.read().format(source.substring(0, colon)).load(source.substring(colon + 1));
+    Set<String> missing = new TreeSet<>(COLUMNS);
+    missing.removeAll(Arrays.asList(table.columns()));
+    if (!missing.isEmpty()) {
+      throw new InvalidKeysException("Invalid table " + source + ": it has no column " + String.join(", ", missing)
+          + "; it must have layer, slot and key");
+    }
+
+    DataType type = table.schema().apply("key").dataType();
+    boolean isBinary = type.equals(DataTypes.BinaryType);
+    boolean isFloats = type instanceof ArrayType array && array.elementType().equals(DataTypes.FloatType);
+    if (!isBinary && !isFloats) {
+      throw new InvalidKeysException("Invalid table " + source + ": its column key is " + type.sql()
+          + ", must be BINARY or ARRAY<FLOAT>");
+    }
+
+    if (isBinary && keyType == null) {
+      throw new InvalidKeysException("Invalid table " + source + ": its keys are BINARY, give --key-type BF16, F16 or "
+          + "F32 to say of what");
+    }
+
+    Dataset<Row> rows = table.select(col("layer").cast("string"), col("slot").cast("bigint"), col("key"));
+    return new KeyTable(source, rows, isBinary ? ElementType.of(keyType) : ElementType.F32, isBinary,
+        state(table, spark.sessionState().newHadoopConf()));
+  }
+
+  /** Names, lengths and times of the files that it was read from, as far as it was. */
+  private static String state(Dataset<Row> table, Configuration conf) throws IOException {
+    StringBuilder state = new StringBuilder();
+    for (String file : new TreeSet<>(Arrays.asList(table.inputFiles()))) {
+      Path path = new Path(URI.create(file));
+      FileStatus status = path.getFileSystem(conf).getFileStatus(path);
+      state.append(file).append(' ').append(status.getLen()).append(' ').append(status.getModificationTime())
+          .append('\n');
+    }
+
+    return state.toString();
+  }
+
+  private List<Layer> summarise() {
+    Column keyBytes = isBinary ? length(col("key")) : size(col("key")).multiply(lit(Float.BYTES));
+    Column hasSlot = col("slot").geq(lit(0));
+    List<Layer> found = new ArrayList<>();
+    List<Row> summaries = rows.groupBy("layer").agg(
+        count(lit(1)), count("slot"), count("key"), min(keyBytes), max(keyBytes),
+        coalesce(max(when(hasSlot, col("slot"))), lit(-1L)), sum(when(hasSlot, 1L).otherwise(0L))).collectAsList();
+    for (Row row : summaries) {
+      String layer = row.getString(0);
+      if (layer == null || row.getLong(1) != row.getLong(2) || row.getLong(1) != row.getLong(3)) {
+        throw new InvalidKeysException("Invalid table " + name + ": in layer " + layer + " are rows whose layer, slot "
+            + "or key is null; a token without a slot has a negative one");
+      }
+
+      int bytes = row.getInt(4);
+      if (bytes != row.getInt(5)) {
+        throw new InvalidKeysException("Invalid table " + name + ": keys of layer " + layer + " have from " + bytes
+            + " to " + row.getInt(5) + " bytes, must be as many");
+      }
+
+      int dim = bytes / type.bytes();
+      if (bytes == 0 || bytes % (type.bytes() * Mxfp4Codec.BLOCK) != 0) {
+        throw new InvalidKeysException("Invalid table " + name + ": keys of layer " + layer + " have " + bytes
+            + " bytes, must be a multiple of " + Mxfp4Codec.BLOCK + " values of " + type);
+      }
+
+      found.add(new Layer(layer, dim, type, row.getLong(7), row.getLong(6)));
+    }
+
+    if (found.isEmpty()) {
+      throw new InvalidKeysException("Invalid table " + name + ": it has no rows");
+    }
+
+    return found;
+  }
+
+  String name() {
+    return name;
+  }
+
+  List<Layer> layers() {
+    return layers;
+  }
+
+  boolean isBinary() {
+    return isBinary;
+  }
+
+  /** What tells the table from one of the same layers and other keys. */
+  String state() {
+    return state;
+  }
+
+  /** Rows (range, slot, key) of some ranges, each in the partition of its range's number. */
+  RDD<InternalRow> partitioned(KeyPlan plan, List<Integer> ranges) {
+    List<Column> first = new ArrayList<>();
+    List<Column> slotsOfRange = new ArrayList<>();
+    for (CacheRange range : plan.ranges()) {
+      if (range.first() == 0) {
+        CacheTensor tensor = plan.tensors().get(range.tensor());
+        first.addAll(List.of(lit(tensor.layer()), lit(range.id())));
+        slotsOfRange.addAll(List.of(lit(tensor.layer()),
+            lit((long) KeyPlan.unitsOfRange(tensor.unitBytes()) * plan.options().pageTokens())));
+      }
+    }
+
+    Column range = element_at(map(first.toArray(Column[]::new)), col("layer"))
+        .plus(floor(col("slot").divide(element_at(map(slotsOfRange.toArray(Column[]::new)), col("layer")))))
+        .cast("int");
+    return rows.where(col("slot").geq(lit(0)))
+        .select(range.as("range"), col("slot"), col("key"))
+        .where(col("range").isin(ranges.toArray()))
+        .repartitionById(plan.ranges().size(), col("range"))
+        .queryExecution()
+        .toRdd();
+  }
+}

@@ -1,0 +1,15 @@
+package org.sparkfp4.keys;
+
+import java.io.Serializable;
+
+/**
+ * What every task of a run must know beside the plan.
+ *
+ * @param output the output's folder
+ * @param commit how files get their names: auto, rename or direct
+ * @param run the run's own id
+ * @param tier of the kernels
+ * @param read how local files are read: mmap or pread
+ */
+public record TaskSettings(String output, String commit, String run, String tier, String read)
+    implements Serializable {}

@@ -1,0 +1,28 @@
+package org.sparkfp4.functions;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import org.apache.spark.sql.api.java.UDF2;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.sparkfp4.formats.Mxfp4Codec;
+
+/** The exact values of an MXFP4 tensor, {@code (packed, scales)}, as a payload of F32; null where either is null. */
+public final class Mxfp4Dequantize implements UDF2<byte[], byte[], byte[]> {
+  /** binary. */
+  public static final DataType RETURN_TYPE = DataTypes.BinaryType;
+
+  @Override
+  public byte[] call(byte[] packed, byte[] scales) {
+    if (packed == null || scales == null) {
+      return null;
+    }
+
+    float[] values = new float[Math.multiplyExact(packed.length, 2)];
+    Mxfp4Codec.decode(ByteBuffer.wrap(packed), ByteBuffer.wrap(scales), values);
+    ByteBuffer payload =
+        ByteBuffer.allocate(Math.multiplyExact(values.length, Float.BYTES)).order(ByteOrder.LITTLE_ENDIAN);
+    payload.asFloatBuffer().put(values);
+    return payload.array();
+  }
+}

@@ -1,0 +1,50 @@
+package org.sparkfp4.functions;
+
+import org.sparkfp4.formats.ElementType;
+
+/** A tensor as SQL functions take it: its little-endian bytes, and how they are told from what they should be. */
+final class Payload {
+  private Payload() {}
+
+  /** A value that must be there. */
+  static <T> T required(T value, String name) {
+    if (value == null) {
+      throw new IllegalArgumentException("Invalid " + name + ": null, must be given");
+    }
+
+    return value;
+  }
+
+  /** A count that must be there and positive. */
+  static int positive(Integer value, String name) {
+    if (required(value, name) <= 0) {
+      throw new IllegalArgumentException("Invalid " + name + ": " + value + ", must be positive");
+    }
+
+    return value;
+  }
+
+  /** Rows of a tensor whose row has so many bytes. */
+  static int rows(byte[] payload, long rowBytes, String name) {
+    if (payload.length % rowBytes != 0) {
+      throw new IllegalArgumentException(
+          "Invalid " + name + ": " + payload.length + " bytes, must be rows of " + rowBytes);
+    }
+
+    return (int) (payload.length / rowBytes);
+  }
+
+  /** Refuses a tensor that has not just so many bytes. */
+  static void requireBytes(byte[] payload, long bytes, String name) {
+    if (payload.length != bytes) {
+      throw new IllegalArgumentException("Invalid " + name + ": " + payload.length + " bytes, must be " + bytes);
+    }
+  }
+
+  /** A norm's weights or biases: of the activations' type or F32, which their length tells. */
+  static float[] weights(byte[] payload, int count, ElementType type, String name) {
+    ElementType stored = payload.length == (long) count * Float.BYTES ? ElementType.F32 : type;
+    requireBytes(payload, (long) count * stored.bytes(), name);
+    return stored.floats(payload);
+  }
+}
