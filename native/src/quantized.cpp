@@ -8,21 +8,6 @@ namespace {
 // Blocks whose scales are spread at once, 4 KiB of them; whole rounds of the error sums' lanes.
 constexpr int kChunk = 1024;
 
-template <sparkfp4_scale_type kType>
-float load_scale(const unsigned char *scales, int64_t index) {
-  if constexpr (kType == SPARKFP4_SCALE_F32) {
-    return widen<F32>(load_bits<F32>(scales, index));
-  } else if constexpr (kType == SPARKFP4_SCALE_BF16) {
-    return widen<Bf16>(load_bits<Bf16>(scales, index));
-  } else if constexpr (kType == SPARKFP4_SCALE_F16) {
-    return widen<F16>(load_bits<F16>(scales, index));
-  } else {
-    uint32_t exponent = scales[index];
-    uint32_t bits = exponent == 0 ? 1u << 22 : exponent << 23;
-    return bits_as<float>(exponent == 255 ? 0x7fc00000 : bits);
-  }
-}
-
 // As many whole scales as the blocks have; the index of the first is that of its scale.
 template <sparkfp4_scale_type kType, int kPerScale>
 void spread_whole(const unsigned char *row_scales, int64_t index, int64_t scales, float *out) {
