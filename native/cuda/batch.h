@@ -85,7 +85,7 @@ struct Workspace {
 struct Encode {
   Source source;
   sparkfp4_recipe recipe;
-  sparkfp4_cuda_search search;
+  sparkfp4_search search;
   const float *importance;
   bool of_unit;                  // its scale follows from Workspace::largest
   bool backwards;                // last tile first: what an earlier pass left in the cache

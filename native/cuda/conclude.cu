@@ -265,7 +265,7 @@ __global__ void __launch_bounds__(kConcludeThreads) conclude_kernel(const __grid
   float amax = of_scales ? 0 : largest_value(encode.source, largest);
   float global_scale = encode.global_scale;
   if (encode.of_unit && !wrong) {
-    bool searched = encode.search != SPARKFP4_CUDA_RTN;
+    bool searched = encode.search != SPARKFP4_RTN;
     global_scale = unit_scale(encode.recipe, searched, encode.source.kind == SPARKFP4_BF16, amax);
   }
 

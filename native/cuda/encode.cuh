@@ -60,8 +60,8 @@ __device__ __noinline__ void encode_plainly(const unsigned char *source, float s
       amax = fmaxf(amax, fabsf(widen<Type>(load_element<Type>(source, i, source_scale))));
     }
 
-    scale = modelopt ? block_scale<SPARKFP4_MODELOPT, Type>(amax, global_scale)
-                     : block_scale<SPARKFP4_COMPRESSED_TENSORS, Type>(amax, global_scale);
+    scale = modelopt ? block_scale<SPARKFP4_MODELOPT, Type>(amax, 6.0f, global_scale)
+                     : block_scale<SPARKFP4_COMPRESSED_TENSORS, Type>(amax, 6.0f, global_scale);
     byte = e4m3_byte(scale);
   } else {
     scale = e4m3_value(byte);

@@ -102,7 +102,7 @@ cudaError_t conclude(const Operation &operation, const Batch &batch, cudaStream_
   conclusion.kmax = operation.kmax;
   conclusion.row_elements = operation.cols;
   conclusion.in_order = operation.kind == Conclusion::kEncode &&
-                        operation.encode.search == SPARKFP4_CUDA_WEIGHTED_HESSIAN;
+                        operation.encode.search == SPARKFP4_WEIGHTED_HESSIAN;
   conclusion.sums = operation.sums;
   conclusion.outcome = operation.outcome;
   return launch_conclude(batch, conclusion, stream);
@@ -124,7 +124,7 @@ cudaError_t launch_largest(const Operation &operation, const Parts &parts, cudaS
 }
 
 cudaError_t launch_blocks(const Operation &operation, const Parts &parts, cudaStream_t stream) {
-  bool hessian = operation.encode.search == SPARKFP4_CUDA_WEIGHTED_HESSIAN;
+  bool hessian = operation.encode.search == SPARKFP4_WEIGHTED_HESSIAN;
   bool cast = operation.kind == Conclusion::kCast;
   Tiles tiles = cast ? Tiles::kSourceBlocks : hessian ? Tiles::kRows : Tiles::kBlocks;
   return each_batch(operation, parts, tiles, [&](const Batch &batch) {
@@ -141,7 +141,7 @@ cudaError_t launch_blocks(const Operation &operation, const Parts &parts, cudaSt
                           stream);
     } else if (hessian) {
       error = launch_hessian(batch, operation.encode, stream);
-    } else if (operation.encode.search == SPARKFP4_CUDA_RTN) {
+    } else if (operation.encode.search == SPARKFP4_RTN) {
       error = launch_encode(batch, operation.encode, stream);
     } else {
       error = launch_search(batch, operation.encode, stream);
@@ -254,8 +254,8 @@ bool valid(const sparkfp4_cuda_choice *choice, int64_t cols) {
     return true;
   }
 
-  bool weighted = choice->search == SPARKFP4_CUDA_WEIGHTED_DIAGONAL || choice->search == SPARKFP4_CUDA_WEIGHTED_HESSIAN;
-  return choice->search >= SPARKFP4_CUDA_RTN && choice->search <= SPARKFP4_CUDA_WEIGHTED_HESSIAN &&
+  bool weighted = choice->search == SPARKFP4_WEIGHTED || choice->search == SPARKFP4_WEIGHTED_HESSIAN;
+  return choice->search >= SPARKFP4_RTN && choice->search <= SPARKFP4_WEIGHTED_HESSIAN &&
          weighted == (choice->importance != nullptr);
 }
 

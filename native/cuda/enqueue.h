@@ -63,8 +63,8 @@ inline bool writable(int64_t elements, const void *packed, const void *scales) {
   return elements >= 0 && (elements == 0 || (packed != nullptr && scales != nullptr));
 }
 
-inline sparkfp4_cuda_search search_of(const sparkfp4_cuda_choice *choice) {
-  return choice == nullptr ? SPARKFP4_CUDA_RTN : choice->search;
+inline sparkfp4_search search_of(const sparkfp4_cuda_choice *choice) {
+  return choice == nullptr ? SPARKFP4_RTN : choice->search;
 }
 
 constexpr sparkfp4_scheme kMxfp4 = {SPARKFP4_E2M1, SPARKFP4_SCALE_E8M0, 1, 32};

@@ -123,23 +123,12 @@ __global__ void __launch_bounds__(kThreads) hessian_kernel(const __grid_constant
     }
 
     float amax = __uint_as_float(most);
-    float ratio = rule.modelopt ? amax / (6.0f * rule.global_scale) : amax / 6.0f;
-    float value;
-    if (rule.modelopt) {
-      value = ratio == 0 ? 1.0f : round_to_e4m3(ratio < 0x1p-9f ? 0x1p-9f : ratio > 448.0f ? 448.0f : ratio);
-    } else {
-      ratio = rule.global_scale * (bf16 ? round_to_bf16(ratio) : ratio);
-      value = round_to_e4m3(ratio > 448.0f ? 448.0f : ratio);
-      value = value == 0 ? 0.125f : value;
-    }
-
-    uint32_t best = e4m3_byte(value);
+    uint32_t best = rule.block_plainly(amax, 6.0f, bf16);
     if (amax >= kLeastSearched && amax <= kMostSearched) {
       float least = __uint_as_float(F32::kInfinity);
 #pragma unroll 1
       for (uint32_t code = 1; code <= kLastCode; code++) {
-        float candidate = e4m3_value(code);
-        float d = rule.modelopt ? candidate * rule.global_scale : candidate / rule.global_scale;
+        float d = rule.factor_plainly(e4m3_value(code));
         float loss = loss_of(w, hessian, d, rule.ordinary);
         if (loss < least) {
           least = loss;
@@ -148,8 +137,7 @@ __global__ void __launch_bounds__(kThreads) hessian_kernel(const __grid_constant
       }
     }
 
-    float chosen = e4m3_value(best);
-    float d = rule.modelopt ? chosen * rule.global_scale : chosen / rule.global_scale;
+    float d = rule.factor_plainly(e4m3_value(best));
     uint2 codes = make_uint2(0, 0);
 #pragma unroll
     for (int k = 0; k < kBlock; k++) {

@@ -346,9 +346,9 @@ sparkfp4_cuda_status amax_of(sparkfp4_cuda_context *context, const HostUnit &uni
 
 int64_t importance_bytes(const sparkfp4_cuda_choice *choice, int64_t cols) {
   switch (search_of(choice)) {
-    case SPARKFP4_CUDA_WEIGHTED_DIAGONAL:
+    case SPARKFP4_WEIGHTED:
       return cols * static_cast<int64_t>(sizeof(float));
-    case SPARKFP4_CUDA_WEIGHTED_HESSIAN:
+    case SPARKFP4_WEIGHTED_HESSIAN:
       return cols * kBlock * static_cast<int64_t>(sizeof(float));
     default:
       return 0;
@@ -414,7 +414,7 @@ sparkfp4_cuda_status encode_unit(sparkfp4_cuda_context *context, sparkfp4_recipe
       return SPARKFP4_CUDA_OK;
     }
 
-    operation.encode.global_scale = unit_scale(recipe, operation.encode.search != SPARKFP4_CUDA_RTN,
+    operation.encode.global_scale = unit_scale(recipe, operation.encode.search != SPARKFP4_RTN,
                                                unit.source.kind == SPARKFP4_BF16, largest);
   } else {
     operation.encode.global_scale = *global_scale;

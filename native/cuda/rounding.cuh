@@ -80,7 +80,7 @@ struct ScaleRule {
   // By the first warp.
   __device__ void fill(const Encode &encode, float amax, int free_bits, int lane) {
     modelopt = encode.recipe == SPARKFP4_MODELOPT;
-    bool searched = encode.search != SPARKFP4_CUDA_RTN;
+    bool searched = encode.search != SPARKFP4_RTN;
     bool bf16 = encode.source.kind == SPARKFP4_BF16;
     zero = encode.of_unit && amax < kSmallestAmax;
     global_scale = encode.of_unit ? unit_scale(encode.recipe, searched, bf16, amax) : encode.global_scale;
@@ -115,6 +115,19 @@ struct ScaleRule {
   // As dequant_factor(), for ordinary scales.
   __device__ __forceinline__ float factor(float scale) const {
     return modelopt ? __fmul_rn(scale, global_scale) : divide(scale, global_scale, inverse_scale);
+  }
+
+  // The same at any value.
+  __device__ __forceinline__ uint32_t block_plainly(float amax, float largest, bool bf16) const {
+    float scale = modelopt ? block_scale<SPARKFP4_MODELOPT, F32>(amax, largest, global_scale)
+                  : bf16   ? block_scale<SPARKFP4_COMPRESSED_TENSORS, Bf16>(amax, largest, global_scale)
+                           : block_scale<SPARKFP4_COMPRESSED_TENSORS, F32>(amax, largest, global_scale);
+    return e4m3_byte(scale);
+  }
+
+  __device__ __forceinline__ float factor_plainly(float scale) const {
+    return modelopt ? dequant_factor<SPARKFP4_MODELOPT>(scale, global_scale)
+                    : dequant_factor<SPARKFP4_COMPRESSED_TENSORS>(scale, global_scale);
   }
 
   __device__ __forceinline__ bool is_safe(float scale) const {

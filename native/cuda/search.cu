@@ -115,7 +115,7 @@ __device__ __forceinline__ float loss_of(const Weights &weights, const Weighing 
   return sums[0];
 }
 
-// The code of the least loss among all, the lowest of equals.
+// The code of the least loss among all, the lowest of equals; 0 where none is finite.
 template <bool kExact, typename Weighing>
 __device__ __forceinline__ uint32_t sweep(const Weights &weights, const Weighing &weighing, float amax,
                                           const ScaleRule &rule) {
@@ -132,7 +132,7 @@ __device__ __forceinline__ uint32_t sweep(const Weights &weights, const Weighing
   }
 
   uint32_t last = min(first < 8 ? 15u : first + 7, kLastCode);
-  uint32_t best = first;
+  uint32_t best = 0;
   float least = __uint_as_float(F32::kInfinity);
 #pragma unroll 1
   for (uint32_t code = first; code <= last; code++) {
@@ -167,7 +167,7 @@ __device__ __forceinline__ uint32_t sweep(const Weights &weights, const Weighing
     }
 
     float loss = loss_of<kExact, true>(weights, weighing, d);
-    if (loss <= least) {
+    if (loss <= least && loss < __uint_as_float(F32::kInfinity)) {
       least = loss;
       best = code;
     }
@@ -180,8 +180,7 @@ __device__ __forceinline__ uint32_t sweep(const Weights &weights, const Weighing
 template <typename Weighing>
 __device__ __noinline__ float loss_plainly(const Weights &weights, const Weighing &weighing, const ScaleRule &rule,
                                            uint32_t code) {
-  float scale = e4m3_value(code);
-  float d = rule.modelopt ? scale * rule.global_scale : scale / rule.global_scale;
+  float d = rule.factor_plainly(e4m3_value(code));
   float terms[kBlock];
   for (int i = 0; i < kBlock; i++) {
     float w = fabsf(weights.w[i]);
@@ -201,38 +200,23 @@ __device__ __forceinline__ float rare_loss(const Weights &weights, const Weighin
   return loss_plainly(weights_copy, weighing_copy, rule, code);
 }
 
-// As block_scale(), at any value; largest is what the block's amax is to become.
-__device__ __forceinline__ uint32_t plain_scale(const ScaleRule &rule, bool bf16, float amax, float largest) {
-  float scale;
-  if (rule.modelopt) {
-    float ratio = amax / (largest * rule.global_scale);
-    scale = ratio == 0 ? 1.0f : round_to_e4m3(ratio < 0x1p-9f ? 0x1p-9f : ratio > 448.0f ? 448.0f : ratio);
-  } else {
-    float part = amax / largest;
-    float ratio = rule.global_scale * (bf16 ? round_to_bf16(part) : part);
-    scale = round_to_e4m3(ratio > 448.0f ? 448.0f : ratio);
-    scale = scale == 0 ? 0.125f : scale;
-  }
-
-  return e4m3_byte(scale);
-}
-
 template <bool kExact, typename Weighing>
 __device__ __forceinline__ uint32_t choose(const Weights &weights, const Weighing &weighing, float amax, bool bf16,
-                                           sparkfp4_cuda_search search, const ScaleRule &rule) {
+                                           sparkfp4_search search, const ScaleRule &rule) {
   uint32_t bits = __float_as_uint(amax);
   bool searched = bits >= kLeastSearched && bits <= kMostSearched;
-  if (searched && rule.ordinary && search != SPARKFP4_CUDA_FOUR_OVER_SIX) {
-    return sweep<kExact>(weights, weighing, amax, rule);
+  if (searched && rule.ordinary && search != SPARKFP4_FOUR_OVER_SIX) {
+    uint32_t swept = sweep<kExact>(weights, weighing, amax, rule);
+    return swept != 0 ? swept : rule.block_plainly(amax, 6.0f, bf16);
   }
 
-  uint32_t best = plain_scale(rule, bf16, amax, 6.0f);
+  uint32_t best = rule.block_plainly(amax, 6.0f, bf16);
   if (!searched) {
     return best;
   }
 
-  if (search == SPARKFP4_CUDA_FOUR_OVER_SIX) {
-    uint32_t to_four = plain_scale(rule, bf16, amax, 4.0f);
+  if (search == SPARKFP4_FOUR_OVER_SIX) {
+    uint32_t to_four = rule.block_plainly(amax, 4.0f, bf16);
     float losses[2];
 #pragma unroll 1
     for (int i = 0; i < 2; i++) {
@@ -259,8 +243,7 @@ __device__ __forceinline__ uint32_t choose(const Weights &weights, const Weighin
 // The codes of a block under the scale that was chosen.
 __device__ __forceinline__ Encoded encode_under(const Weights &weights, uint32_t byte, const ScaleRule &rule) {
   Encoded encoded = {make_uint2(0, 0), byte, 0};
-  float scale = e4m3_value(byte);
-  encoded.d = rule.modelopt ? scale * rule.global_scale : scale / rule.global_scale;
+  encoded.d = rule.factor_plainly(e4m3_value(byte));
 #pragma unroll
   for (int i = 0; i < kBlock; i++) {
     float x = weights.w[i] / encoded.d;
@@ -400,7 +383,7 @@ __global__ void __launch_bounds__(kThreads) search_kernel(const __grid_constant_
 
 cudaError_t launch_search(const Batch &batch, const Encode &encode, cudaStream_t stream) {
   bool bf16 = encode.source.kind == SPARKFP4_BF16;
-  bool diagonal = encode.search == SPARKFP4_CUDA_WEIGHTED_DIAGONAL;
+  bool diagonal = encode.search == SPARKFP4_WEIGHTED;
   auto kernel = diagonal ? (bf16 ? search_kernel<Bf16, Diagonal> : search_kernel<void, Diagonal>)
                          : (bf16 ? search_kernel<Bf16, Plain> : search_kernel<void, Plain>);
   int grid;

@@ -117,11 +117,12 @@ SPARKFP4_FUNCTION unsigned char e4m3_byte(float value) {
   return static_cast<unsigned char>((bits_as<uint32_t>(value) >> 20) - (120 << 3));
 }
 
-// A block's scale as E4M3 has it, from the block's amax and the global scale as stored.
+// A block's scale as E4M3 has it, from the block's amax, the E2M1 value that it is to become, and the global scale as
+// stored.
 template <sparkfp4_recipe kRecipe, typename Type>
-SPARKFP4_FUNCTION float block_scale(float amax, float global_scale) {
+SPARKFP4_FUNCTION float block_scale(float amax, float largest, float global_scale) {
   if (kRecipe == SPARKFP4_MODELOPT) {
-    float ratio = amax / (6.0f * global_scale);
+    float ratio = amax / (largest * global_scale);
     if (ratio == 0) {
       return 1.0f;
     }
@@ -129,12 +130,12 @@ SPARKFP4_FUNCTION float block_scale(float amax, float global_scale) {
     return round_to_e4m3(ratio < 0x1p-9f ? 0x1p-9f : ratio > 448.0f ? 448.0f : ratio);
   }
 
-  float sixth = amax / 6.0f;
+  float part = amax / largest;
   if (sizeof(typename Type::Bits) == 2 && Type::kInfinity == Bf16::kInfinity) {
-    sixth = round_to_bf16(sixth);
+    part = round_to_bf16(part);
   }
 
-  float ratio = global_scale * sixth;
+  float ratio = global_scale * part;
   float scale = round_to_e4m3(ratio > 448.0f ? 448.0f : ratio);
   return scale == 0 ? 0.125f : scale;
 }
@@ -186,22 +187,6 @@ SPARKFP4_FUNCTION float code_value(const unsigned char *source, int64_t index) {
     return e4m3_value(source[index]);
   } else {
     return nibble_value<Type>(source[index / 2] >> index % 2 * 4 & 0xf);
-  }
-}
-
-// A source's scale.
-template <sparkfp4_scale_type kType>
-SPARKFP4_FUNCTION float load_scale(const unsigned char *scales, int64_t index) {
-  if constexpr (kType == SPARKFP4_SCALE_F32) {
-    return widen<F32>(load_bits<F32>(scales, index));
-  } else if constexpr (kType == SPARKFP4_SCALE_BF16) {
-    return widen<Bf16>(load_bits<Bf16>(scales, index));
-  } else if constexpr (kType == SPARKFP4_SCALE_F16) {
-    return widen<F16>(load_bits<F16>(scales, index));
-  } else {
-    uint32_t exponent = scales[index];
-    uint32_t bits = exponent == 0 ? 1u << 22 : exponent << 23;
-    return bits_as<float>(exponent == 255 ? 0x7fc00000 : bits);
   }
 }
 

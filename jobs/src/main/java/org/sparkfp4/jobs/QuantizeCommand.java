@@ -9,6 +9,7 @@ import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.ModelFamily;
+import org.sparkfp4.formats.ScaleSearch;
 import org.sparkfp4.layouts.Layout;
 import org.sparkfp4.layouts.Layouts;
 import org.sparkfp4.plan.PlanOptions;
@@ -62,7 +63,8 @@ final class QuantizeCommand implements Callable<Integer> {
       names = "--scale-search",
       defaultValue = "rtn",
       paramLabel = "NAME",
-      description = "How block scales are chosen: rtn (default), from the block's largest weight.")
+      description = "How block scales are chosen: rtn (default), from the block's largest weight; four-over-six; or "
+          + "sweep, the least squared error of all scales.")
   private String scaleSearch;
 
   @Option(
@@ -150,9 +152,9 @@ final class QuantizeCommand implements Callable<Integer> {
   }
 
   private String scaleSearch() {
-    if (!scaleSearch.equals("rtn")) {
+    if (option(() -> ScaleSearch.named(scaleSearch)) == ScaleSearch.WEIGHTED) {
       throw new ParameterException(
-          spec.commandLine(), "Invalid --scale-search: " + scaleSearch + "; this version has rtn");
+          spec.commandLine(), "Invalid --scale-search: weighted; this version has no --statistics for it");
     }
 
     return scaleSearch;

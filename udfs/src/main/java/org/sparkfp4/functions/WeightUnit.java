@@ -6,7 +6,9 @@ import org.sparkfp4.formats.Mxfp4;
 import org.sparkfp4.formats.NonFiniteException;
 import org.sparkfp4.formats.Nvfp4;
 import org.sparkfp4.formats.Nvfp4Recipe;
+import org.sparkfp4.formats.ScaleSearch;
 import org.sparkfp4.formats.SourceScheme;
+import org.sparkfp4.kernels.BlockSearch;
 import org.sparkfp4.kernels.Nvfp4Kernel;
 
 /** The members of one row, [rows, cols] each, that share one global scale. */
@@ -16,17 +18,31 @@ final class WeightUnit {
   private final long[] rows;
   private final long cols;
   private final Float knownAmax;
+  private final ImportanceBytes importance;
 
   /**
    * @param knownAmax null where it is yet to be found
    * @throws IllegalArgumentException if cols, a member's length or the amax cannot be
    */
   WeightUnit(Segments segments, Long cols, Float knownAmax) {
+    this(segments, cols, knownAmax, null);
+  }
+
+  /**
+   * @param importance what a weighted search weighs by; null where there are no statistics
+   * @throws IllegalArgumentException if it is not that of the columns, too
+   */
+  WeightUnit(Segments segments, Long cols, Float knownAmax, ImportanceBytes importance) {
     this.segments = segments;
     this.scheme = segments.scheme();
     this.rows = segments.rows(cols);
     this.cols = cols;
     this.knownAmax = knownAmax;
+    this.importance = importance;
+    if (importance != null) {
+      importance.check(this.cols);
+    }
+
     if (knownAmax != null) {
       Nvfp4.isZero(knownAmax);
     }
@@ -58,13 +74,14 @@ final class WeightUnit {
   }
 
   /**
-   * Encodes all members with one global scale, each member's bytes after the last one's.
+   * Encodes all members with one global scale, each member's bytes after the last one's. A weighted search of a unit
+   * without importance sweeps.
    *
    * @param packed address of {@link #packedBytes} bytes
    * @param scales address of {@link #scalesBytes} bytes
    * @throws NonFiniteException if a weight is not finite; its segment is the member
    */
-  Encoded encode(Nvfp4Kernel kernel, Nvfp4Recipe recipe, long packed, long scales) {
+  Encoded encode(Nvfp4Kernel kernel, Nvfp4Recipe recipe, ScaleSearch search, long packed, long scales) {
     float amax = knownAmax != null ? knownAmax : amax(kernel);
     ErrorSums[] sums = new ErrorSums[rows.length];
     Arrays.setAll(sums, member -> new ErrorSums());
@@ -72,14 +89,25 @@ final class WeightUnit {
       return cast(kernel, recipe, amax, packed, scales, sums);
     }
 
+    BlockSearch choice = choice(search);
     if (scheme.isStored()) {
-      kernel.encode(
-          recipe, scheme.stored(), segments.addresses(), segments.scales(), rows, cols, amax, packed, scales, sums);
+      kernel.encode(recipe, choice, scheme.stored(), segments.addresses(), segments.scales(), rows, cols, amax, packed,
+          scales, sums);
     } else {
-      kernel.encode(recipe, scheme.plain(), segments.addresses(), rows, cols, amax, packed, scales, sums);
+      kernel.encode(recipe, choice, scheme.plain(), segments.addresses(), rows, cols, amax, packed, scales, sums);
     }
 
-    return new Encoded(amax, recipe.globalScale(amax, scheme.elements()), new long[rows.length], sums);
+    return new Encoded(amax, search.globalScale(recipe, amax, scheme.elements()), new long[rows.length], sums);
+  }
+
+  private BlockSearch choice(ScaleSearch search) {
+    if (search != ScaleSearch.WEIGHTED) {
+      return BlockSearch.of(search);
+    }
+
+    return importance == null
+        ? BlockSearch.of(ScaleSearch.SWEEP)
+        : BlockSearch.weighted(importance.weighting(cols), importance.address());
   }
 
   /** Member by member, so that each has a count of its own. */

@@ -36,6 +36,8 @@ public interface Nvfp4Kernel {
    * once. A unit that {@link Nvfp4#isZero is zero} gets codes 0, zero block scales and error sums of 0.
    *
    * @param recipe whose arithmetic
+   * @param search how block scales are chosen; the global scale is {@link
+   *     org.sparkfp4.formats.ScaleSearch#globalScale} of the amax
    * @param type of the little-endian source elements
    * @param addresses of the segments, each [rows, cols]
    * @param rows of the segments, as many as addresses
@@ -48,8 +50,8 @@ public interface Nvfp4Kernel {
    * @throws IllegalArgumentException if the arrays differ in length, a size is negative, cols is no multiple of 16, or
    *     amax is negative or not finite
    */
-  void encode(Nvfp4Recipe recipe, ElementType type, long[] addresses, long[] rows, long cols, float amax,
-      long packedAddress, long scalesAddress, ErrorSums[] sums);
+  void encode(Nvfp4Recipe recipe, BlockSearch search, ElementType type, long[] addresses, long[] rows, long cols,
+      float amax, long packedAddress, long scalesAddress, ErrorSums[] sums);
 
   /**
    * The largest |w| over all segments of a quantized source; 0 where there are no elements.
@@ -67,15 +69,15 @@ public interface Nvfp4Kernel {
 
   /**
    * Encodes segments of a quantized source; their dequantized weights are F32 elements. Otherwise as {@link
-   * #encode(Nvfp4Recipe, ElementType, long[], long[], long, float, long, long, ErrorSums[])}.
+   * #encode(Nvfp4Recipe, BlockSearch, ElementType, long[], long[], long, float, long, long, ErrorSums[])}.
    *
    * @param scheme how the segments are stored; a segment begins at a row that is a multiple of its blockRows
    * @param codes addresses of the segments' codes, each {@link WeightScheme#codeBytes} long
    * @param scales addresses of the segments' scales, each {@link WeightScheme#scaleBytes} long
    * @param scalesOut takes rows * cols / 16 bytes over all segments, E4M3, [rows, cols / 16]
    */
-  void encode(Nvfp4Recipe recipe, WeightScheme scheme, long[] codes, long[] scales, long[] rows, long cols, float amax,
-      long packed, long scalesOut, ErrorSums[] sums);
+  void encode(Nvfp4Recipe recipe, BlockSearch search, WeightScheme scheme, long[] codes, long[] scales, long[] rows,
+      long cols, float amax, long packed, long scalesOut, ErrorSums[] sums);
 
   /**
    * The largest exponent k of the scales 2^k of MXFP4 segments; -127 where there are none.
@@ -89,7 +91,8 @@ public interface Nvfp4Kernel {
   int largestExponent(long[] scales, long[] counts);
 
   /**
-   * Casts segments of an MXFP4 source to NVFP4, as {@link Mxfp4} defines it: exactly where the exponents allow it.
+   * Casts segments of an MXFP4 source to NVFP4, as {@link Mxfp4} defines it: exactly where the exponents allow it. No
+   * search changes that.
    *
    * @param codes addresses of the segments' codes, each [rows, cols / 2]
    * @param scales addresses of the segments' E8M0 bytes, each [rows, cols / 32]

@@ -1,0 +1,34 @@
+package org.sparkfp4.functions;
+
+import org.apache.arrow.memory.util.MemoryUtil;
+import org.sparkfp4.formats.Importance;
+import org.sparkfp4.formats.Weighting;
+
+/**
+ * The statistics of a unit's input as a row has them; their length tells which they are.
+ *
+ * @param address of the first byte
+ * @param length bytes
+ */
+record ImportanceBytes(long address, long length) {
+  /**
+   * What they weigh by.
+   *
+   * @throws IllegalArgumentException if they are not those of so many columns
+   */
+  Weighting weighting(long cols) {
+    for (Weighting weighting : Weighting.values()) {
+      if (length == Float.BYTES * weighting.values(cols)) {
+        return weighting;
+      }
+    }
+
+    throw new IllegalArgumentException("Invalid importance: " + length + " bytes, " + cols + " columns have "
+        + Float.BYTES * Weighting.DIAGONAL.values(cols) + " or " + Float.BYTES * Weighting.HESSIAN.values(cols));
+  }
+
+  /** @throws IllegalArgumentException if they are not those of so many columns, or a value of them cannot be */
+  void check(long cols) {
+    Importance.of(weighting(cols), MemoryUtil.directBuffer(address, Math.toIntExact(length)));
+  }
+}
