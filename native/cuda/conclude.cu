@@ -204,7 +204,7 @@ __device__ void find_scale(const Batch &batch, const Conclusion &conclusion, uin
     int64_t count = of_cast ? segment.elements / 32 : segment.elements;
     int64_t index = first_wrong(count, [&](int64_t j) { return scales[j] > kLargestScale; });
     int64_t above = of_cast ? first_wrong(count, [&](int64_t j) { return scales[j] > most; }) : index;
-    if (above < count && above / kCastStrip < index / kCastStrip) {
+    if (above < count && (index == count || above / kCastStrip < index / kCastStrip)) {
       if (threadIdx.x == 0) {
         conclusion.outcome->status = SPARKFP4_CUDA_INVALID;
       }
@@ -252,6 +252,7 @@ __device__ void find_dequantized(const Batch &batch, const Conclusion &conclusio
 
 __global__ void __launch_bounds__(kConcludeThreads) conclude_kernel(const __grid_constant__ Batch batch,
                                                                     const __grid_constant__ Conclusion conclusion) {
+  wait_for_earlier_launches();
   const Encode &encode = conclusion.encode;
   Workspace *workspace = encode.workspace;
   uint32_t largest = workspace->largest;
@@ -305,12 +306,10 @@ cudaError_t launch_conclude(const Batch &batch, const Conclusion &conclusion, cu
     // No segments: nothing is summed.
     Conclusion empty = conclusion;
     empty.sums = nullptr;
-    conclude_kernel<<<1, kConcludeThreads, 0, stream>>>(batch, empty);
-  } else {
-    conclude_kernel<<<grid, kConcludeThreads, 0, stream>>>(batch, conclusion);
+    return launch_after(conclude_kernel, 1, kConcludeThreads, stream, batch, empty);
   }
 
-  return cudaGetLastError();
+  return launch_after(conclude_kernel, grid, kConcludeThreads, stream, batch, conclusion);
 }
 
 }  // namespace sparkfp4::cuda

@@ -30,7 +30,7 @@ int64_t tiles_of(Tiles kind, const Source &source, int64_t elements) {
     case Tiles::kBlocks:
       return ceiling(elements / kBlock, kTileBlocks);
     case Tiles::kSourceBlocks:
-      return ceiling(elements / (2 * kBlock), kTileBlocks);
+      return ceiling(elements / (2 * kBlock), kThreads);
     default:
       return ceiling(elements / kBlock / source.row_blocks.divisor, kThreads) * source.row_blocks.divisor;
   }
@@ -116,7 +116,7 @@ cudaError_t launch_largest(const Operation &operation, const Parts &parts, cudaS
     if (batch.tiles > 0) {
       error = operation.kind == Conclusion::kExponent
                   ? launch_exponent(batch, operation.encode.workspace, stream)
-                  : launch_amax(batch, source, operation.encode.workspace, stream);
+                  : launch_amax(batch, operation.encode, stream);
     }
 
     return error == cudaSuccess && concludes ? conclude(operation, batch, stream) : error;
@@ -223,7 +223,7 @@ int64_t cut_granule(const sparkfp4_scheme *scheme, int64_t cols) {
 cudaError_t enqueue(const Operation &operation, const Parts &parts, cudaStream_t stream) {
   cudaError_t error = cudaSuccess;
   if (!operation.resumes) {
-    error = launch_begin(operation.encode.workspace, operation.segments, operation.sums, operation.outcome, stream);
+    error = launch_begin(operation.encode, operation.segments, operation.sums, operation.outcome, stream);
   }
 
   if (error != cudaSuccess) {
