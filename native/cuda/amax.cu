@@ -5,10 +5,9 @@
 namespace sparkfp4::cuda {
 namespace {
 
-__global__ void begin_kernel(const __grid_constant__ Encode encode, int64_t words, sparkfp4_error_sums *sums,
-                             int64_t segments, sparkfp4_cuda_outcome *outcome) {
+__global__ void begin_kernel(Workspace *workspace, int64_t words, sparkfp4_error_sums *sums, int64_t segments,
+                             sparkfp4_cuda_outcome *outcome) {
   admit_next_launch();
-  Workspace *workspace = encode.workspace;
   int64_t thread = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   int64_t threads = static_cast<int64_t>(gridDim.x) * blockDim.x;
   for (int64_t i = thread; i < words; i += threads) {
@@ -22,23 +21,11 @@ __global__ void begin_kernel(const __grid_constant__ Encode encode, int64_t word
   if (thread == 0) {
     *outcome = {};
   }
-
-  if (blockIdx.x == 0 && !encode.of_unit && encode.global_scale > 0) {
-    __syncthreads();
-    if (threadIdx.x < 32) {
-      Rule rule;
-      rule.fill(encode, 0, free_bits(encode), threadIdx.x);
-      if (threadIdx.x == 0) {
-        workspace->rule = rule;
-      }
-    }
-  }
 }
 
 // Raises the largest magnitude; the last thread block makes the rule of a unit.
 __device__ __forceinline__ void conclude_amax(const Encode &encode, uint32_t largest) {
   Workspace *workspace = encode.workspace;
-  wait_for_earlier_launches();
   raise(&workspace->largest, largest);
   if (!encode.of_unit || threadIdx.x >= 32) {
     return;
@@ -57,7 +44,7 @@ __device__ __forceinline__ void conclude_amax(const Encode &encode, uint32_t lar
   __threadfence();
   Rule rule;
   float amax = largest_value(encode.source, *static_cast<volatile uint32_t *>(&workspace->largest));
-  rule.fill(encode, amax, free_bits(encode), threadIdx.x);
+  rule.fill(encode, amax, threadIdx.x);
   if (threadIdx.x == 0) {
     workspace->rule = rule;
     workspace->finished = 0;
@@ -173,12 +160,12 @@ cudaError_t launch(Kernel kernel, const Batch &batch, const Encode &encode, cuda
 
 }  // namespace
 
-cudaError_t launch_begin(const Encode &encode, int64_t segments, sparkfp4_error_sums *sums,
+cudaError_t launch_begin(Workspace *workspace, int64_t segments, sparkfp4_error_sums *sums,
                          sparkfp4_cuda_outcome *outcome, cudaStream_t stream) {
   int64_t bytes = static_cast<int64_t>(sizeof(Workspace) + (segments > 0 ? segments - 1 : 0) * sizeof(SegmentSums));
   int64_t words = bytes / 8;
   int grid = static_cast<int>(words / kThreads < 64 ? words / kThreads + 1 : 64);
-  begin_kernel<<<grid, kThreads, 0, stream>>>(encode, words, sums, segments, outcome);
+  begin_kernel<<<grid, kThreads, 0, stream>>>(workspace, words, sums, segments, outcome);
   return cudaGetLastError();
 }
 

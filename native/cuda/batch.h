@@ -104,6 +104,7 @@ struct Encode {
   bool of_unit;                  // its scale follows from Workspace::largest
   bool backwards;                // last tile first: what an earlier pass left in the cache
   float global_scale;
+  ScaleRule rule;                // of a known scale
   unsigned char *packed;
   unsigned char *scales;
   bool with_sums;
@@ -148,9 +149,9 @@ struct Dequantize {
 };
 
 // Each enqueues one launch, or a few of one kind.
-// Makes the rule too, where the scale is known; of a unit it is made by the amax.
-cudaError_t launch_begin(const Encode &encode, int64_t segments, sparkfp4_error_sums *sums,
+cudaError_t launch_begin(Workspace *workspace, int64_t segments, sparkfp4_error_sums *sums,
                          sparkfp4_cuda_outcome *outcome, cudaStream_t stream);
+// Of a unit it makes the rule too.
 cudaError_t launch_amax(const Batch &batch, const Encode &encode, cudaStream_t stream);
 cudaError_t launch_encode(const Batch &batch, const Encode &encode, cudaStream_t stream);
 cudaError_t launch_search(const Batch &batch, const Encode &encode, cudaStream_t stream);

@@ -136,7 +136,7 @@ __device__ int64_t first_wrong(int64_t count, Wrong wrong) {
   }
 
   __syncthreads();
-  for (int64_t start = 0; start < count; start += kConcludeThreads) {
+  for (int64_t start = 0; start < count; start += blockDim.x) {
     int64_t index = start + threadIdx.x;
     bool is_wrong = index < count && wrong(index);
     if (is_wrong) {
@@ -301,15 +301,15 @@ __global__ void __launch_bounds__(kConcludeThreads) conclude_kernel(const __grid
 }  // namespace
 
 cudaError_t launch_conclude(const Batch &batch, const Conclusion &conclusion, cudaStream_t stream) {
-  int grid = conclusion.sums != nullptr && batch.count > 1 ? batch.count : 1;
+  Conclusion with_segments = conclusion;
   if (batch.count == 0) {
-    // No segments: nothing is summed.
-    Conclusion empty = conclusion;
-    empty.sums = nullptr;
-    return launch_after(conclude_kernel, 1, kConcludeThreads, stream, batch, empty);
+    with_segments.sums = nullptr;
   }
 
-  return launch_after(conclude_kernel, grid, kConcludeThreads, stream, batch, conclusion);
+  // Without sums a small block, which finds room while the kernel before it ends.
+  bool sums = with_segments.sums != nullptr;
+  return launch_after(conclude_kernel, sums ? batch.count : 1, sums ? kConcludeThreads : kThreads, stream, batch,
+                      with_segments);
 }
 
 }  // namespace sparkfp4::cuda

@@ -76,7 +76,6 @@ __global__ void __launch_bounds__(kThreads) dequantize_kernel(const __grid_const
     }
   }
 
-  wait_for_earlier_launches();
   raise(&task.workspace->largest, largest);
 }
 

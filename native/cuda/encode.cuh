@@ -179,16 +179,20 @@ __device__ __forceinline__ Encoded encode_block(const Block<Type> &block, const 
   return encoded;
 }
 
-// The rule as an earlier launch has made it. False where an element of a unit is not finite: there is nothing to do.
+// The rule, as the amax of a unit has made it or as the host has. False where an element of a unit is not finite: there is
+// nothing to do.
 __device__ __forceinline__ bool load_rule(const Encode &encode, Rule *rule, float *halves) {
-  wait_for_earlier_launches();
-  if (encode.of_unit && encode.workspace->largest >= infinity_bits(encode.source)) {
-    return false;
+  if (encode.of_unit) {
+    wait_for_earlier_launches();
+    if (encode.workspace->largest >= infinity_bits(encode.source)) {
+      return false;
+    }
   }
 
-  static_cast<ScaleRule &>(*rule) = encode.workspace->rule;
+  const ScaleRule &made = encode.of_unit ? encode.workspace->rule : encode.rule;
+  static_cast<ScaleRule &>(*rule) = made;
   if (threadIdx.x < 8) {
-    halves[threadIdx.x] = encode.workspace->rule.halves[threadIdx.x];
+    halves[threadIdx.x] = made.halves[threadIdx.x];
   }
 
   __syncthreads();
@@ -196,8 +200,8 @@ __device__ __forceinline__ bool load_rule(const Encode &encode, Rule *rule, floa
 }
 
 template <typename Type, bool kSums>
-__global__ void __launch_bounds__(kThreads) encode_kernel(const __grid_constant__ Batch batch,
-                                                          const __grid_constant__ Encode encode) {
+__global__ void __launch_bounds__(kThreads, kSums ? 3 : 5) encode_kernel(const __grid_constant__ Batch batch,
+                                                                         const __grid_constant__ Encode encode) {
   __shared__ float halves[8];
   admit_next_launch();
   Rule rule;

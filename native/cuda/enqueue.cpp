@@ -123,7 +123,12 @@ cudaError_t launch_largest(const Operation &operation, const Parts &parts, cudaS
   });
 }
 
-cudaError_t launch_blocks(const Operation &operation, const Parts &parts, cudaStream_t stream) {
+cudaError_t launch_blocks(const Operation &asked, const Parts &parts, cudaStream_t stream) {
+  Operation operation = asked;
+  if (!operation.encode.of_unit) {
+    operation.encode.rule = known_rule(operation.encode);
+  }
+
   bool hessian = operation.encode.search == SPARKFP4_WEIGHTED_HESSIAN;
   bool cast = operation.kind == Conclusion::kCast;
   Tiles tiles = cast ? Tiles::kSourceBlocks : hessian ? Tiles::kRows : Tiles::kBlocks;
@@ -223,7 +228,7 @@ int64_t cut_granule(const sparkfp4_scheme *scheme, int64_t cols) {
 cudaError_t enqueue(const Operation &operation, const Parts &parts, cudaStream_t stream) {
   cudaError_t error = cudaSuccess;
   if (!operation.resumes) {
-    error = launch_begin(operation.encode, operation.segments, operation.sums, operation.outcome, stream);
+    error = launch_begin(operation.encode.workspace, operation.segments, operation.sums, operation.outcome, stream);
   }
 
   if (error != cudaSuccess) {

@@ -73,44 +73,14 @@ __device__ __forceinline__ bool has_near_midpoint(float u, uint32_t margin) {
 // and the inverse is then moved 2^-20 to that side, which moves no other code. All d of one E4M3 mantissa are alike.
 // Such elements are no accident: 2688 and 1536 have a factor of 3, amax / 2688 * 1.5 * 7 / 4 has as few bits as amax.
 struct Rule : ScaleRule {
-  // By a warp, whose lane 0 gets it whole. free_bits: mantissa bits that elements lack of binary32's; 0 where quotients
-  // are divisions.
-  __device__ void fill(const Encode &encode, float amax, int free_bits, int lane) {
-    modelopt = encode.recipe == SPARKFP4_MODELOPT;
-    bool searched = encode.search != SPARKFP4_RTN;
-    bool bf16 = encode.source.kind == SPARKFP4_BF16;
-    zero = encode.of_unit && amax < kSmallestAmax;
-    global_scale = encode.of_unit ? unit_scale(encode.recipe, searched, bf16, amax) : encode.global_scale;
-    for (int i = 0; i < 2; i++) {
-      float largest = i == 0 ? 6.0f : 4.0f;
-      by_largest[i] = modelopt ? __fmul_rn(largest, global_scale) : largest;
-      by_largest_inverse[i] = __frcp_rn(by_largest[i]);
-    }
-
-    inverse_scale = __frcp_rn(global_scale);
-    float size = modelopt ? global_scale : inverse_scale;
-    ordinary = size >= 0x1p-60f && size <= 0x1p7f;
-    // A lane a mantissa and a midpoint.
-    constexpr uint32_t kMargin = 32;
-    float d = factor(1 + (lane & 7) / 8.0f);
-    float m = static_cast<float>(2 * (lane / 8) + 1);
-    uint32_t bits = __float_as_uint(__fmul_rn(d, m));
-    uint32_t spacing = 1u << free_bits;
-    uint32_t nearest = (bits + spacing / 2) & ~(spacing - 1);
-    bool near = free_bits != 0 && bits - nearest + kMargin <= 2 * kMargin;
-    float quotient = __uint_as_float(nearest) / d;
-    // 0.25, 1.25 and its doubles are ties that go down, 0.75, 1.75 and 3.5 go up.
-    bool up = quotient > m || (quotient == m && (m == 3 || m == 7));
-    uint32_t ups = __ballot_sync(0xffffffffu, near && up);
-    uint32_t downs = __ballot_sync(0xffffffffu, near && !up);
-    all_halves = free_bits != 0;
-    for (int i = 0; i < 8; i++) {
-      bool moves_up = (ups >> i & 0x01010101u) != 0;
-      bool moves_down = (downs >> i & 0x01010101u) != 0;
-      bool both = moves_up && moves_down;
-      halves[i] = both ? 0.0f : moves_up ? 0.5f + 0x1p-21f : moves_down ? 0.5f - 0x1p-21f : 0.5f;
-      all_halves &= !both;
-    }
+  // That of a unit, by a warp.
+  __device__ void fill(const Encode &encode, float amax, int lane) {
+    static_cast<ScaleRule &>(*this) = scale_rule(encode, amax);
+    int bits = free_bits(encode);
+    int side = side_of_midpoint(factor_of(*this, 1 + (lane & 7) / 8.0f), 2 * (lane / 8) + 1, bits);
+    uint32_t ups = __ballot_sync(0xffffffffu, side > 0);
+    uint32_t downs = __ballot_sync(0xffffffffu, side < 0);
+    set_halves(this, ups, downs, bits);
   }
 
   // As block_scale(), for ordinary blocks and scales; which: 0 for 6, 1 for 4.
@@ -149,12 +119,6 @@ struct Rule : ScaleRule {
 // The mantissa of a scale, an index of Rule::halves.
 __device__ __forceinline__ uint32_t mantissa(float scale) {
   return __float_as_uint(scale) >> 20 & 7;
-}
-
-// As Encode says for the kernels of its search: quotients that are products are bf16's, and by round to nearest f16's.
-__device__ __forceinline__ int free_bits(const Encode &encode) {
-  bool of_half = encode.source.kind == SPARKFP4_F16 && encode.search == SPARKFP4_RTN;
-  return encode.source.kind == SPARKFP4_BF16 ? 16 : of_half ? 13 : 0;
 }
 
 }  // namespace sparkfp4::cuda

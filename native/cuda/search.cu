@@ -148,19 +148,17 @@ __device__ __forceinline__ uint32_t sweep(const Weights &weights, const Weighing
 #pragma unroll 1
   for (uint32_t code = first - 1; code >= 1; code--) {
     float most = __fmul_rn(6.0f, rule.factor(code_scale(code)));
-    float bound = 0;
+    float bound;
+    if constexpr (std::is_same_v<Weighing, Plain>) {
+      float error = fmaxf(__fsub_rn(amax, most), 0.0f);
+      bound = __fmul_rn(error, error);
+    } else {
+      bound = 0;
 #pragma unroll
-    for (int i = 0; i < kBlock; i++) {
-      float error = fmaxf(__fsub_rn(fabsf(weights.w[i]), most), 0.0f);
-      if constexpr (std::is_same_v<Weighing, Plain>) {
-        bound = fmaxf(bound, error);
-      } else {
+      for (int i = 0; i < kBlock; i++) {
+        float error = fmaxf(__fsub_rn(fabsf(weights.w[i]), most), 0.0f);
         bound = fmaxf(bound, weighing.weigh(i, __fmul_rn(error, error)));
       }
-    }
-
-    if (std::is_same_v<Weighing, Plain>) {
-      bound = __fmul_rn(bound, bound);
     }
 
     if (bound > least) {
@@ -296,7 +294,7 @@ __device__ __forceinline__ Diagonal load_diagonal(const Encode &encode, uint32_t
 
 // Type: Bf16, whose quotients can be products, or void for all sources.
 template <typename Type, typename Weighing>
-__global__ void __launch_bounds__(kThreads) search_kernel(const __grid_constant__ Batch batch,
+__global__ void __launch_bounds__(kThreads, 3) search_kernel(const __grid_constant__ Batch batch,
                                                           const __grid_constant__ Encode encode) {
   __shared__ float halves[8];
   constexpr bool kBf16 = std::is_same_v<Type, Bf16>;

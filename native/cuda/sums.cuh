@@ -6,6 +6,7 @@
 
 #include "batch.h"
 #include "e2m1.cuh"
+#include "walk.cuh"
 
 namespace sparkfp4::cuda {
 
@@ -72,6 +73,7 @@ struct ThreadSums {
     __shared__ double lanes[2][kThreads / 32][kLanes];
     int warp = threadIdx.x / 32;
     int lane = threadIdx.x % 32;
+    wait_for_earlier_launches();
     __syncthreads();
 #pragma unroll
     for (int i = 0; i < 2; i++) {

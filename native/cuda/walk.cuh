@@ -49,9 +49,25 @@ __device__ __forceinline__ float source_scale(const Source &source, const unsign
   }
 }
 
+// Waits for the launches before in the stream, whose end a launch need not have waited for; what comes before it may
+// run while they end.
+__device__ __forceinline__ void wait_for_earlier_launches() {
+#if __CUDA_ARCH__ >= 900
+  cudaGridDependencySynchronize();
+#endif
+}
+
+// Lets the next launch begin as soon as there is room.
+__device__ __forceinline__ void admit_next_launch() {
+#if __CUDA_ARCH__ >= 900
+  cudaTriggerProgrammaticLaunchCompletion();
+#endif
+}
+
 // Raises *largest to the greatest of all threads of the block, which all call it.
 __device__ __forceinline__ void raise(uint32_t *largest, uint32_t value) {
   __shared__ uint32_t warps[kThreads / 32];
+  wait_for_earlier_launches();
   value = __reduce_max_sync(0xffffffffu, value);
   __syncthreads();
   if (threadIdx.x % 32 == 0) {
@@ -81,21 +97,6 @@ __device__ __forceinline__ uint32_t infinity_bits(const Source &source) {
 // Whether blocks 2 i and 2 i + 1 have one scale.
 __device__ __forceinline__ bool shares_scales(const Source &source) {
   return source.row_blocks.divisor % 2 == 0 && source.per_scale.divisor % 2 == 0;
-}
-
-// Waits for the launches before in the stream, whose end a launch need not have waited for; what comes before it may
-// run while they end.
-__device__ __forceinline__ void wait_for_earlier_launches() {
-#if __CUDA_ARCH__ >= 900
-  cudaGridDependencySynchronize();
-#endif
-}
-
-// Lets the next launch begin as soon as there is room.
-__device__ __forceinline__ void admit_next_launch() {
-#if __CUDA_ARCH__ >= 900
-  cudaTriggerProgrammaticLaunchCompletion();
-#endif
 }
 
 // Whether a launch may begin before the one before it has ended.
