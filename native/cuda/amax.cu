@@ -91,11 +91,11 @@ __global__ void __launch_bounds__(kThreads) amax_kernel(const __grid_constant__ 
   admit_next_launch();
   uint32_t largest = 0;
   int segment_index = 0;
-  for (int64_t tile = blockIdx.x; tile < batch.tiles; tile += gridDim.x) {
+  for (uint32_t tile = blockIdx.x; tile < batch.tiles; tile += gridDim.x) {
     segment_index = segment_of(batch, tile, segment_index);
     const DeviceSegment &segment = batch.segments[segment_index];
     int64_t bytes = segment.elements * kBytes;
-    int64_t start = (tile - segment.first_tile) * kAmaxTileBytes;
+    int64_t start = static_cast<int64_t>(tile - segment.first_tile) * kAmaxTileBytes;
     const unsigned char *source = segment.data + start;
     if (bytes - start >= kAmaxTileBytes && is_aligned(source, 16)) {
       uint4 vectors[kAmaxVectors];
@@ -127,11 +127,11 @@ __global__ void __launch_bounds__(kThreads) code_amax_kernel(const __grid_consta
   bool shared = shares_scales(source);
   uint32_t largest = 0;
   int segment_index = 0;
-  for (int64_t tile = blockIdx.x; tile < batch.tiles; tile += gridDim.x) {
+  for (uint32_t tile = blockIdx.x; tile < batch.tiles; tile += gridDim.x) {
     segment_index = segment_of(batch, tile, segment_index);
     const DeviceSegment &segment = batch.segments[segment_index];
-    uint32_t blocks = static_cast<uint32_t>(segment.elements / kBlock);
-    uint32_t index = static_cast<uint32_t>(tile - segment.first_tile) * kTileBlocks + 2 * threadIdx.x;
+    uint32_t blocks = segment.blocks;
+    uint32_t index = (tile - segment.first_tile) * kTileBlocks + 2 * threadIdx.x;
     bool aligned = is_aligned(segment.data, Type::kBlockBytes);
     if (index >= blocks) {
       continue;

@@ -44,8 +44,9 @@ struct DeviceSegment {
   const unsigned char *scales;  // of codes
   int64_t elements;
   int64_t first_block;    // in both outputs
-  int64_t first_tile;
   int64_t first_element;  // of this piece in its segment
+  uint32_t blocks;        // where elements are blocks
+  uint32_t first_tile;
   int32_t number;         // the segment's, for results
 };
 
@@ -60,7 +61,7 @@ struct Source {
 };
 
 struct Batch {
-  int64_t tiles;
+  uint32_t tiles;  // 2^31 of them would be 35 TB
   int32_t count;
   DeviceSegment segments[kMaxSegments];
 };

@@ -200,8 +200,8 @@ __device__ __forceinline__ bool load_rule(const Encode &encode, Rule *rule, floa
 }
 
 template <typename Type, bool kSums>
-__global__ void __launch_bounds__(kThreads, kSums ? 3 : 5) encode_kernel(const __grid_constant__ Batch batch,
-                                                                         const __grid_constant__ Encode encode) {
+__global__ void __launch_bounds__(kThreads, kSums || Type::kSource == F32::kSource ? 3 : 5)
+    encode_kernel(const __grid_constant__ Batch batch, const __grid_constant__ Encode encode) {
   __shared__ float halves[8];
   admit_next_launch();
   Rule rule;
@@ -219,8 +219,8 @@ __global__ void __launch_bounds__(kThreads, kSums ? 3 : 5) encode_kernel(const _
   std::conditional_t<kNeighbours, PairSums, SameLaneSums> sums;
   int segment_index = 0;
   int summed = -1;
-  for (int64_t turn = blockIdx.x; turn < batch.tiles; turn += gridDim.x) {
-    int64_t tile = encode.backwards ? batch.tiles - 1 - turn : turn;
+  for (uint32_t turn = blockIdx.x; turn < batch.tiles; turn += gridDim.x) {
+    uint32_t tile = encode.backwards ? batch.tiles - 1 - turn : turn;
     segment_index = segment_of(batch, tile, segment_index);
     const DeviceSegment &segment = batch.segments[segment_index];
     if constexpr (kSums) {
@@ -233,9 +233,8 @@ __global__ void __launch_bounds__(kThreads, kSums ? 3 : 5) encode_kernel(const _
       }
     }
 
-    uint32_t blocks = static_cast<uint32_t>(segment.elements / kBlock);
-    uint32_t first = static_cast<uint32_t>(tile - segment.first_tile) * kTileBlocks +
-                     threadIdx.x * (kNeighbours ? 2 : 1);
+    uint32_t blocks = segment.blocks;
+    uint32_t first = (tile - segment.first_tile) * kTileBlocks + threadIdx.x * (kNeighbours ? 2 : 1);
     if (first >= blocks) {
       continue;
     }

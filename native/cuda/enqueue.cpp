@@ -40,8 +40,13 @@ int64_t tiles_of(Tiles kind, const Source &source, int64_t elements) {
 DeviceSegment segment_of(const Operation &operation, const Part &part, int64_t done, int64_t rows) {
   const Source &source = operation.encode.source;
   int64_t row_elements = operation.cols == 0 ? 1 : operation.cols;
-  DeviceSegment segment = {part.data, part.scales, rows * row_elements, 0, 0, 0, part.number};
+  DeviceSegment segment = {};
+  segment.data = part.data;
+  segment.scales = part.scales;
+  segment.elements = rows * row_elements;
+  segment.blocks = static_cast<uint32_t>(segment.elements / kBlock);
   segment.first_element = (part.first_row + done) * row_elements;
+  segment.number = part.number;
   if (source.kind < kCodeSources || operation.cols == 0) {
     segment.data += done * row_elements * element_bytes(source);
   } else {
@@ -77,7 +82,7 @@ cudaError_t each_batch(const Operation &operation, const Parts &parts, Tiles til
       segment.first_block = first_block;
       segment.first_tile = batch.tiles;
       batch.segments[batch.count++] = segment;
-      batch.tiles += tiles_of(tiles, operation.encode.source, segment.elements);
+      batch.tiles += static_cast<uint32_t>(tiles_of(tiles, operation.encode.source, segment.elements));
       first_block += segment.elements / kBlock;
       done += rows;
       if (batch.count == kMaxSegments) {
@@ -179,7 +184,10 @@ cudaError_t launch_dequantized(const Operation &operation, const Parts &parts, c
     }
 
     batch.count = 1;
-    batch.segments[0] = {part.data, part.scales, part.rows * operation.cols, 0, 0, part.first_row * operation.cols, 0};
+    batch.segments[0].data = part.data;
+    batch.segments[0].scales = part.scales;
+    batch.segments[0].elements = part.rows * operation.cols;
+    batch.segments[0].first_element = part.first_row * operation.cols;
   }
 
   return conclude(operation, batch, stream);

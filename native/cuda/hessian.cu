@@ -84,10 +84,10 @@ __global__ void __launch_bounds__(kThreads) hessian_kernel(const __grid_constant
   bool bf16 = source.kind == SPARKFP4_BF16;
   uint32_t largest = 0;
   int segment_index = 0;
-  for (int64_t tile = blockIdx.x; tile < batch.tiles; tile += gridDim.x) {
+  for (uint32_t tile = blockIdx.x; tile < batch.tiles; tile += gridDim.x) {
     segment_index = segment_of(batch, tile, segment_index);
     const DeviceSegment &segment = batch.segments[segment_index];
-    uint32_t of_segment = static_cast<uint32_t>(tile - segment.first_tile);
+    uint32_t of_segment = tile - segment.first_tile;
     uint32_t group = divide(of_segment, source.row_blocks);
     uint32_t column = of_segment - group * row_blocks;
     int64_t row = static_cast<int64_t>(group) * kThreads + threadIdx.x;
@@ -98,7 +98,7 @@ __global__ void __launch_bounds__(kThreads) hessian_kernel(const __grid_constant
     int j = threadIdx.x % kBlock;
     hessian[i][j] = weighs ? own : i == j ? 1.0f : 0.0f;
     __syncthreads();
-    if (row * row_blocks >= segment.elements / kBlock) {
+    if (row * row_blocks >= segment.blocks) {
       continue;
     }
 

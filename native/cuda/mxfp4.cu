@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(kThreads) cast_kernel(const __grid_constant__ 
   PairSums sums;
   int segment_index = 0;
   int summed = -1;
-  for (int64_t tile = blockIdx.x; tile < batch.tiles; tile += gridDim.x) {
+  for (uint32_t tile = blockIdx.x; tile < batch.tiles; tile += gridDim.x) {
     segment_index = segment_of(batch, tile, segment_index);
     const DeviceSegment &segment = batch.segments[segment_index];
     if constexpr (kSums) {
@@ -48,8 +48,8 @@ __global__ void __launch_bounds__(kThreads) cast_kernel(const __grid_constant__ 
       }
     }
 
-    uint32_t index = static_cast<uint32_t>(tile - segment.first_tile) * kThreads + threadIdx.x;
-    if (index >= segment.elements / 32) {
+    uint32_t index = (tile - segment.first_tile) * kThreads + threadIdx.x;
+    if (index >= segment.blocks / 2) {
       continue;
     }
 

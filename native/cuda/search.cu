@@ -310,8 +310,8 @@ __global__ void __launch_bounds__(kThreads, 3) search_kernel(const __grid_consta
   ThreadSums sums;
   int segment_index = 0;
   int summed = -1;
-  for (int64_t turn = blockIdx.x; turn < batch.tiles; turn += gridDim.x) {
-    int64_t tile = encode.backwards ? batch.tiles - 1 - turn : turn;
+  for (uint32_t turn = blockIdx.x; turn < batch.tiles; turn += gridDim.x) {
+    uint32_t tile = encode.backwards ? batch.tiles - 1 - turn : turn;
     segment_index = segment_of(batch, tile, segment_index);
     const DeviceSegment &segment = batch.segments[segment_index];
     if (encode.with_sums && summed != segment.number) {
@@ -322,57 +322,57 @@ __global__ void __launch_bounds__(kThreads, 3) search_kernel(const __grid_consta
       summed = segment.number;
     }
 
-    uint32_t first = static_cast<uint32_t>(tile - segment.first_tile) * kTileBlocks + threadIdx.x;
+    uint32_t first = (tile - segment.first_tile) * kTileBlocks + threadIdx.x;
 #pragma unroll 1
     for (uint32_t index = first; index < first + kTileBlocks; index += kThreads) {
-    if (index >= segment.elements / kBlock) {
-      break;
-    }
-
-    int64_t out = segment.first_block + index;
-    if (rule.zero) {
-      store8(encode.packed + out * kPackedBlock, make_uint2(0, 0), aligned_out);
-      encode.scales[out] = zero_scale(encode.recipe);
-      continue;
-    }
-
-    Weights weights;
-    uint32_t bits;
-    if constexpr (kBf16) {
-      bits = load_weights<Bf16>(segment.data, encode.source, nullptr, index, &weights);
-    } else {
-      bits = load_weights(encode.source, segment, index, &weights);
-    }
-
-    largest = max(largest, bits);
-    if (bits >= infinity_bits(encode.source)) {
-      continue;
-    }
-
-    float amax = largest_value(encode.source, bits);
-    bool bf16 = encode.source.kind == SPARKFP4_BF16;
-    Weighing weighing;
-    if constexpr (std::is_same_v<Weighing, Diagonal>) {
-      weighing = load_diagonal(encode, index - divide(index, encode.source.row_blocks) *
-                                                   encode.source.row_blocks.divisor);
-    }
-
-    uint32_t byte = exact ? choose<true>(weights, weighing, amax, bf16, encode.search, rule, halves)
-                          : choose<!kBf16>(weights, weighing, amax, bf16, encode.search, rule, halves);
-    Encoded encoded = encode_under<Type>(encode, segment, index, weights, byte, amax, rule, halves);
-    store8(encode.packed + out * kPackedBlock, encoded.codes, aligned_out);
-    encode.scales[out] = static_cast<unsigned char>(byte);
-    if (encode.with_sums) {
-      Squares squares;
-      if (encoded.d >= 0x1p-100f) {
-        squares = block_squares([&](int i) { return weights.w[i]; }, encoded.codes, 0.5f * encoded.d);
-      } else {
-        Weights copy = weights;
-        squares_plainly<F32>(reinterpret_cast<const unsigned char *>(copy.w), 1, encoded.codes, encoded.d, &squares);
+      if (index >= segment.blocks) {
+        break;
       }
 
-      sums.add(squares);
-    }
+      int64_t out = segment.first_block + index;
+      if (rule.zero) {
+        store8(encode.packed + out * kPackedBlock, make_uint2(0, 0), aligned_out);
+        encode.scales[out] = zero_scale(encode.recipe);
+        continue;
+      }
+
+      Weights weights;
+      uint32_t bits;
+      if constexpr (kBf16) {
+        bits = load_weights<Bf16>(segment.data, encode.source, nullptr, index, &weights);
+      } else {
+        bits = load_weights(encode.source, segment, index, &weights);
+      }
+
+      largest = max(largest, bits);
+      if (bits >= infinity_bits(encode.source)) {
+        continue;
+      }
+
+      float amax = largest_value(encode.source, bits);
+      bool bf16 = encode.source.kind == SPARKFP4_BF16;
+      Weighing weighing;
+      if constexpr (std::is_same_v<Weighing, Diagonal>) {
+        weighing = load_diagonal(encode, index - divide(index, encode.source.row_blocks) *
+                                                     encode.source.row_blocks.divisor);
+      }
+
+      uint32_t byte = exact ? choose<true>(weights, weighing, amax, bf16, encode.search, rule, halves)
+                            : choose<!kBf16>(weights, weighing, amax, bf16, encode.search, rule, halves);
+      Encoded encoded = encode_under<Type>(encode, segment, index, weights, byte, amax, rule, halves);
+      store8(encode.packed + out * kPackedBlock, encoded.codes, aligned_out);
+      encode.scales[out] = static_cast<unsigned char>(byte);
+      if (encode.with_sums) {
+        Squares squares;
+        if (encoded.d >= 0x1p-100f) {
+          squares = block_squares([&](int i) { return weights.w[i]; }, encoded.codes, 0.5f * encoded.d);
+        } else {
+          Weights copy = weights;
+          squares_plainly<F32>(reinterpret_cast<const unsigned char *>(copy.w), 1, encoded.codes, encoded.d, &squares);
+        }
+
+        sums.add(squares);
+      }
     }
   }
 

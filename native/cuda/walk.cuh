@@ -11,7 +11,7 @@ __device__ __forceinline__ uint32_t divide(uint32_t n, FastDivisor divisor) {
 }
 
 // The segment of a tile; tiles of a thread block mostly stay in one or move on to the next.
-__device__ __forceinline__ int segment_of(const Batch &batch, int64_t tile, int segment) {
+__device__ __forceinline__ int segment_of(const Batch &batch, uint32_t tile, int segment) {
   while (segment + 1 < batch.count && tile >= batch.segments[segment + 1].first_tile) {
     segment++;
   }
