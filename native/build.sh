@@ -1,9 +1,10 @@
 #!/bin/sh
-# Builds the libraries into target/native-resources, the module's resource folder, or checks what was built; Maven runs it.
+# Builds the libraries into target/native-resources, the module's resource folder, or checks what was built; Maven
+# runs it.
 # usage: build.sh CPU CUDA VERSION      CPU and CUDA: AUTO|ON|OFF; JAVA_HOME names the JDK whose jni.h is used
 #        build.sh check
-# AUTO leaves a library out where a tool is missing, that of the CPU with one line of warning; ON fails there; OFF leaves
-# it out. nvcc is that of CUDACXX, of CUDA_HOME or of PATH, and has to be of CUDA 13 or later.
+# AUTO leaves a library out where a tool is missing, that of the CPU with one line of warning; ON fails there; OFF
+# leaves it out. nvcc is that of CUDACXX, of CUDA_HOME or of PATH, and has to be of CUDA 13 or later.
 set -eu
 mode=$1
 cuda=${2:-}
@@ -74,8 +75,8 @@ if [ "$cuda" != OFF ]; then
   release=$([ -z "$nvcc" ] || "$nvcc" --version 2>/dev/null | sed -n 's/.*release \([0-9]*\)\..*/\1/p')
   if [ "${release:-0}" -lt 13 ]; then
     if [ "$cuda" = ON ]; then
-      echo "Cannot build the CUDA kernels: ${nvcc:-no nvcc} ${release:+is of CUDA $release}, set CUDACXX to the nvcc of" \
-        "CUDA 13 or later (or of PyPI: nvidia-cuda-nvcc, .ci/requirements-cuda.txt)" >&2
+      echo "Cannot build the CUDA kernels: ${nvcc:-no nvcc} ${release:+is of CUDA $release}, set CUDACXX to the nvcc" \
+        "of CUDA 13 or later (or of PyPI: nvidia-cuda-nvcc, .ci/requirements-cuda.txt)" >&2
       exit 1
     fi
     nvcc=

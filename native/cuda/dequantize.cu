@@ -20,7 +20,8 @@ __global__ void __launch_bounds__(kThreads) dequantize_kernel(const __grid_const
   for (int64_t row = warp; row < task.rows; row += warps) {
     const unsigned char *codes = task.codes + row * task.row_bytes;
     int64_t first_scale = task.block_rows == 0 ? 0 : row / task.block_rows * task.row_scales;
-    int bytes = task.source.scale_type == SPARKFP4_SCALE_F32 ? 4 : task.source.scale_type == SPARKFP4_SCALE_E8M0 ? 1 : 2;
+    sparkfp4_scale_type type = task.source.scale_type;
+    int bytes = type == SPARKFP4_SCALE_F32 ? 4 : type == SPARKFP4_SCALE_E8M0 ? 1 : 2;
     const unsigned char *scales = task.scales + first_scale * bytes;
     unsigned char *out = task.out + 2 * row * task.cols;
     bool aligned = is_aligned(codes, kBytes);

@@ -179,8 +179,8 @@ __device__ __forceinline__ Encoded encode_block(const Block<Type> &block, const 
   return encoded;
 }
 
-// The rule, as the amax of a unit has made it or as the host has. False where an element of a unit is not finite: there is
-// nothing to do.
+// The rule, as the amax of a unit has made it or as the host has. False where an element of a unit is not finite: there
+// is nothing to do.
 __device__ __forceinline__ bool load_rule(const Encode &encode, Rule *rule, float *halves) {
   if (encode.of_unit) {
     wait_for_earlier_launches();

@@ -69,8 +69,9 @@ __device__ __forceinline__ bool has_near_midpoint(float u, uint32_t margin) {
 // The rule with what it does.
 //
 // Of bf16 and f16 a quotient can be a product. Elements have few mantissa bits, so that at most one lies within some
-// ulps of a midpoint times d, and only its code can be wrong; whether it has to be above or below is found by a division,
-// and the inverse is then moved 2^-20 to that side, which moves no other code. All d of one E4M3 mantissa are alike.
+// ulps of a midpoint times d, and only its code can be wrong; whether it has to be above or below is found by a
+// division, and the inverse is then moved 2^-20 to that side, which moves no other code. All d of one E4M3 mantissa are
+// alike.
 // Such elements are no accident: 2688 and 1536 have a factor of 3, amax / 2688 * 1.5 * 7 / 4 has as few bits as amax.
 struct Rule : ScaleRule {
   // That of a unit, by a warp.

@@ -32,8 +32,8 @@ SPARKFP4_FUNCTION unsigned char zero_scale(sparkfp4_recipe recipe) {
   return recipe == SPARKFP4_MODELOPT ? 0x38 : 0x20;
 }
 
-// Mantissa bits that elements lack of binary32's where their quotients can be products, 0 elsewhere: of bf16, and by round to
-// nearest of f16.
+// Mantissa bits that elements lack of binary32's where their quotients can be products, 0 elsewhere: of bf16, and by
+// round to nearest of f16.
 SPARKFP4_FUNCTION int free_bits(const Encode &encode) {
   bool of_half = encode.source.kind == SPARKFP4_F16 && encode.search == SPARKFP4_RTN;
   return encode.source.kind == SPARKFP4_BF16 ? 16 : of_half ? 13 : 0;

@@ -9,8 +9,9 @@
  *   sparkfp4_cuda_NAME: host memory. Synchronous, staged through the pinned memory of a context. A context serves one
  *       thread at a time; any number of contexts share a device.
  *   sparkfp4_cuda_enqueue_NAME: device memory. Asynchronous on a stream of the current device, nothing is allocated,
- *       results stay in device memory. Arrays of segments are host memory and may be reused once the call returns; data,
- *       outputs, sums, outcome and workspace are device memory, which must stay until the stream has passed the call.
+ *       results stay in device memory. Arrays of segments are host memory and may be reused once the call returns;
+ *       data, outputs, sums, outcome and workspace are device memory, which must stay until the stream has passed the
+ *       call.
  *
  * Data is read fastest from addresses that are multiples of 16 and written fastest to multiples of 8; others are right.
  * MIG, several devices and the choice of a device are the caller's: a context belongs to the device it was created on.
@@ -42,8 +43,9 @@ typedef enum sparkfp4_cuda_status {
 } sparkfp4_cuda_status;
 
 /*
- * A search and the importance of a weighted one, as for sparkfp4_encode; where a function takes a choice, NULL stands for
- * RTN. importance belongs to the columns, so that all segments of a call share it; in device memory it is aligned to 4.
+ * A search and the importance of a weighted one, as for sparkfp4_encode; where a function takes a choice, NULL stands
+ * for RTN. importance belongs to the columns, so that all segments of a call share it; in device memory it is aligned
+ * to 4. cols is below 2^31 everywhere.
  */
 typedef struct sparkfp4_cuda_choice {
   sparkfp4_search search;
@@ -56,7 +58,7 @@ SPARKFP4_API const char *sparkfp4_cuda_version(void);
 /* How many devices of compute capability 8.0 or later there are; 0 without a driver. Numbers are CUDA's. */
 SPARKFP4_API int sparkfp4_cuda_device_count(void);
 
-/* What CUDA said of the last call of this thread that came to 16 or above; "" before. Valid until the next such call. */
+/* What CUDA said of this thread's last call that came to 16 or above; "" before. Valid until the next such call. */
 SPARKFP4_API const char *sparkfp4_cuda_error(void);
 
 /* ---- Host memory ---- */

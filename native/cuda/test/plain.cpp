@@ -392,9 +392,10 @@ void test_search(sparkfp4_cuda_context *context) {
   }
 
   for (int i = 0; i < 16; i++) {
-    float scale = bits_float((112 + random.below(8)) << 23 | (i % 2 == 0 ? random.below(16) << 19 : random.below(1u << 23)));
-    compare(context, unit, {kRecipes[i / 8], i % 4 == 3 ? SPARKFP4_FOUR_OVER_SIX : SPARKFP4_SWEEP, nullptr, scale, true},
-            0);
+    uint32_t mantissa = i % 2 == 0 ? random.below(16) << 19 : random.below(1u << 23);
+    float scale = bits_float((112 + random.below(8)) << 23 | mantissa);
+    sparkfp4_search search = i % 4 == 3 ? SPARKFP4_FOUR_OVER_SIX : SPARKFP4_SWEEP;
+    compare(context, unit, {kRecipes[i / 8], search, nullptr, scale, true}, 0);
   }
 }
 
