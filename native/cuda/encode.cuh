@@ -1,0 +1,327 @@
+// The encode by round to nearest: a thread a block, a thread block a tile, tiles far apart in turn.
+#pragma once
+
+#include <type_traits>
+
+#include "rounding.cuh"
+#include "sums.cuh"
+#include "walk.cuh"
+
+namespace sparkfp4::cuda {
+
+// Quotients of magnitudes that narrow, each a product: right as long as has_near_midpoint() says no.
+template <typename Type>
+struct Products {
+  const Block<Type> &block;
+  int first;
+  float half_inverse;  // 1 / (2 d), in the block's units
+
+  __device__ __forceinline__ float value(int i) const { return __fmul_rn(block.magnitude(first + i), half_inverse); }
+
+  __device__ __forceinline__ float part(int i, int k) const {
+    float magnitude = block.magnitude(first + i);
+    return __saturatef(k == 0 ? __fmul_rn(magnitude, half_inverse) : __fmaf_rn(magnitude, half_inverse, -k));
+  }
+};
+
+// Exact quotients.
+struct Quotients {
+  float halves[8];
+
+  template <typename Weight>
+  __device__ __forceinline__ Quotients(Weight weight, int first, float d) {
+    float twice = __fadd_rn(d, d);
+    float inverse = __frcp_rn(twice);
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+      halves[i] = divide(fabsf(weight(first + i)), twice, inverse);
+    }
+  }
+
+  __device__ __forceinline__ float value(int i) const { return halves[i]; }
+
+  __device__ __forceinline__ float part(int i, int k) const {
+    return __saturatef(__fsub_rn(halves[i], static_cast<float>(k)));
+  }
+};
+
+struct Encoded {
+  uint2 codes;
+  uint32_t byte;
+  float d;
+};
+
+// As the definition has it, at any value.
+template <typename Type>
+__device__ __noinline__ void encode_plainly(const unsigned char *source, float source_scale, bool modelopt,
+                                            float global_scale, Encoded *encoded) {
+  float amax = 0;
+#pragma unroll 1
+  for (int i = 0; i < kBlock; i++) {
+    amax = fmaxf(amax, fabsf(widen<Type>(load_element<Type>(source, i, source_scale))));
+  }
+
+  float scale = modelopt ? block_scale<SPARKFP4_MODELOPT, Type>(amax, 6.0f, global_scale)
+                         : block_scale<SPARKFP4_COMPRESSED_TENSORS, Type>(amax, 6.0f, global_scale);
+  float d = modelopt ? dequant_factor<SPARKFP4_MODELOPT>(scale, global_scale)
+                     : dequant_factor<SPARKFP4_COMPRESSED_TENSORS>(scale, global_scale);
+  uint64_t codes = 0;
+#pragma unroll 1
+  for (int i = 0; i < kBlock; i++) {
+    float x = widen<Type>(load_element<Type>(source, i, source_scale)) / d;
+    codes |= static_cast<uint64_t>(e2m1_index(fabsf(x)) + (x < 0 ? 8 : 0)) << (4 * i);
+  }
+
+  *encoded = {make_uint2(static_cast<uint32_t>(codes), static_cast<uint32_t>(codes >> 32)), e4m3_byte(scale), d};
+}
+
+// The squares of a block as the definition has them, at any value.
+template <typename Type>
+__device__ __noinline__ void squares_plainly(const unsigned char *source, float source_scale, uint2 codes, float d,
+                                             Squares *squares) {
+  float weights[kBlock];
+  float errors[kBlock];
+  for (int i = 0; i < kBlock; i++) {
+    float w = fabsf(widen<Type>(load_element<Type>(source, i, source_scale)));
+    uint32_t code = (i < 8 ? codes.x : codes.y) >> (i % 8 * 4) & 7;
+    float error = w - e2m1_magnitude(code) * d;
+    weights[i] = w * w;
+    errors[i] = error * error;
+  }
+
+  *squares = {sum_tree(weights), sum_tree(errors)};
+}
+
+constexpr float kLeastSourceScale = 0x1p-60f;
+constexpr float kMostSourceScale = 0x1p60f;
+
+// The codes of a block under an ordinary scale and d = rule.factor(scale); half is Rule::halves of the scale.
+template <typename Type>
+__device__ __forceinline__ void encode_ordinary(const Block<Type> &block, float source_scale, float half, float d,
+                                                uint2 *codes) {
+  if constexpr (Block<Type>::kNarrow) {
+    bool products = true;
+    float half_inverse;
+    if constexpr (Type::kCodes) {
+      // In units of the source's scale and of kUnit. d / scale says how near midpoints are.
+      half_inverse = 0.5f * approximate_reciprocal(d) * source_scale * (1 / Block<Type>::kUnit);
+      float step = d * approximate_reciprocal(source_scale);
+      products = half_inverse <= 0x1p127f && !has_near_midpoint<Block<Type>::kFreeBits>(step, 32);
+    } else {
+      half_inverse = half * approximate_reciprocal(d);
+      products = half_inverse != 0;
+    }
+
+    if (products) {
+      codes->x = encode_eight(Products<Type>{block, 0, half_inverse});
+      codes->y = encode_eight(Products<Type>{block, 8, half_inverse});
+    } else {
+      auto weight = [&](int i) { return block.weight(i, source_scale); };
+      codes->x = encode_eight(Quotients(weight, 0, d));
+      codes->y = encode_eight(Quotients(weight, 8, d));
+    }
+
+    codes->x |= block.signs(0) & 0x88888888u;
+    codes->y |= block.signs(1) & 0x88888888u;
+  } else if constexpr (Type::kCodes) {
+    // The codes of all magnitudes, eight or nine, in bytes.
+    Quotients low([&](int i) { return Block<Type>::nth(i) * source_scale; }, 0, d);
+    uint32_t nibbles = encode_eight(low);
+    uint32_t table[3];
+    table[0] = (nibbles & 0xf) | (nibbles & 0xf0) << 4 | (nibbles & 0xf00) << 8 | (nibbles & 0xf000) << 12;
+    nibbles >>= 16;
+    table[1] = (nibbles & 0xf) | (nibbles & 0xf0) << 4 | (nibbles & 0xf00) << 8 | (nibbles & 0xf000) << 12;
+    if constexpr (Block<Type>::kMagnitudes == 8) {
+      float twice = __fadd_rn(d, d);
+      float half = divide(8.0f * source_scale, twice, __frcp_rn(twice));
+      table[2] = e2m1_index(2 * half);
+    }
+
+    codes->x = block.look_up(0, table);
+    codes->y = block.look_up(1, table);
+  } else {
+    auto weight = [&](int i) { return block.weight(i, 1); };
+    codes->x = encode_eight(Quotients(weight, 0, d));
+    codes->y = encode_eight(Quotients(weight, 8, d));
+    // Below zero, unless so little that the quotient rounds to zero.
+    uint32_t least = 0x80000000u + static_cast<uint32_t>(0.5f * d);
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+      codes->x |= block.bits[i] > least ? 8u << 4 * i : 0;
+      codes->y |= block.bits[8 + i] > least ? 8u << 4 * i : 0;
+    }
+  }
+}
+
+// Encodes a block by round to nearest; halves are the rule's.
+template <typename Type>
+__device__ __forceinline__ Encoded encode_block(const Block<Type> &block, const unsigned char *source,
+                                                float source_scale, float amax, const Rule &rule,
+                                                const float *halves) {
+  Encoded encoded;
+  bool ordinary = rule.ordinary && is_ordinary(amax);
+  if constexpr (Type::kCodes) {
+    ordinary &= source_scale >= kLeastSourceScale && source_scale <= kMostSourceScale;
+  }
+
+  if (ordinary) {
+    Scale scale = rule.template block<Type::kSource == Bf16::kSource>(amax);
+    encoded.byte = scale.byte;
+    encoded.d = rule.factor(scale.value);
+    float half = Block<Type>::kNarrow && !Type::kCodes ? halves[mantissa(scale.value)] : 0;
+    encode_ordinary<Type>(block, source_scale, half, encoded.d, &encoded.codes);
+  } else {
+    Encoded plain;
+    encode_plainly<Type>(source, source_scale, rule.modelopt, rule.global_scale, &plain);
+    encoded = plain;
+  }
+
+  return encoded;
+}
+
+// The rule, as the amax of a unit has made it or as the host has. False where an element of a unit is not finite: there
+// is nothing to do.
+__device__ __forceinline__ bool load_rule(const Encode &encode, Rule *rule, float *halves) {
+  if (encode.of_unit) {
+    wait_for_earlier_launches();
+    if (encode.workspace->largest >= infinity_bits(encode.source)) {
+      return false;
+    }
+  }
+
+  const ScaleRule &made = encode.of_unit ? encode.workspace->rule : encode.rule;
+  static_cast<ScaleRule &>(*rule) = made;
+  if (threadIdx.x < 8) {
+    halves[threadIdx.x] = made.halves[threadIdx.x];
+  }
+
+  __syncthreads();
+  return true;
+}
+
+template <typename Type, bool kSums>
+__global__ void __launch_bounds__(kThreads, kSums || Type::kSource == F32::kSource ? 3 : 5)
+    encode_kernel(const __grid_constant__ Batch batch, const __grid_constant__ Encode encode) {
+  __shared__ float halves[8];
+  admit_next_launch();
+  Rule rule;
+  if (!load_rule(encode, &rule, halves)) {
+    return;
+  }
+
+  // Of codes a thread takes neighbours, which mostly share their scale; of elements two that are apart, so that a warp
+  // reads without gaps.
+  constexpr bool kNeighbours = Type::kCodes;
+  constexpr uint32_t kApart = kNeighbours ? 1 : kThreads;
+  bool shared = Type::kCodes && shares_scales(encode.source);
+  bool aligned_out = is_aligned(encode.packed, kNeighbours ? 16 : 8) && (!kNeighbours || is_aligned(encode.scales, 2));
+  uint32_t largest = 0;
+  std::conditional_t<kNeighbours, PairSums, SameLaneSums> sums;
+  int segment_index = 0;
+  int summed = -1;
+  for (uint32_t turn = blockIdx.x; turn < batch.tiles; turn += gridDim.x) {
+    uint32_t tile = encode.backwards ? batch.tiles - 1 - turn : turn;
+    segment_index = segment_of(batch, tile, segment_index);
+    const DeviceSegment &segment = batch.segments[segment_index];
+    if constexpr (kSums) {
+      if (summed != segment.number) {
+        if (summed >= 0) {
+          sums.flush(&encode.workspace->sums[summed]);
+        }
+
+        summed = segment.number;
+      }
+    }
+
+    uint32_t blocks = segment.blocks;
+    uint32_t first = (tile - segment.first_tile) * kTileBlocks + threadIdx.x * (kNeighbours ? 2 : 1);
+    if (first >= blocks) {
+      continue;
+    }
+
+    bool both = first + kApart < blocks;
+    const unsigned char *source = segment.data + static_cast<int64_t>(first) * Type::kBlockBytes;
+    bool aligned = is_aligned(segment.data, Type::kBlockBytes < 16 ? 8 : 16);
+    Block<Type> block[2];
+    block[0].load(source, aligned);
+    block[1].load(source + (both ? kApart * Type::kBlockBytes : 0), aligned);
+    float scale[2] = {1, 1};
+    if constexpr (Type::kCodes) {
+      scale[0] = source_scale(encode.source, segment.scales, first);
+      scale[1] = shared || !both ? scale[0] : source_scale(encode.source, segment.scales, first + 1);
+    }
+
+    Encoded encoded[2];
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      uint32_t bits = block[i].largest();
+      float amax = Block<Type>::value(bits, scale[i]);
+      largest = max(largest, Type::kCodes ? __float_as_uint(amax) : bits);
+      encoded[i] = encode_block<Type>(block[i], source + i * kApart * Type::kBlockBytes, scale[i], amax, rule, halves);
+      if (rule.zero) {
+        encoded[i] = {make_uint2(0, 0), rule.modelopt ? 0x38u : 0x20u, 0};
+      }
+
+      if constexpr (!kNeighbours) {
+        if (i == 0 || both) {
+          int64_t out = segment.first_block + first + i * kApart;
+          store8(encode.packed + out * kPackedBlock, encoded[i].codes, aligned_out);
+          encode.scales[out] = static_cast<unsigned char>(encoded[i].byte);
+        }
+      }
+
+      if (kSums && (i == 0 || both) && !rule.zero) {
+        Squares squares;
+        if (encoded[i].d >= 0x1p-100f) {
+          squares = block_squares([&](int j) { return block[i].weight(j, scale[i]); }, encoded[i].codes,
+                                  0.5f * encoded[i].d);
+        } else {
+          squares_plainly<Type>(source + i * kApart * Type::kBlockBytes, scale[i], encoded[i].codes, encoded[i].d,
+                                &squares);
+        }
+
+        sums.add(i, squares);
+      }
+    }
+
+    if constexpr (kNeighbours) {
+      int64_t out = segment.first_block + first;
+      unsigned char *packed = encode.packed + out * kPackedBlock;
+      if (aligned_out && both && out % 2 == 0) {
+        *reinterpret_cast<uint4 *>(packed) =
+            make_uint4(encoded[0].codes.x, encoded[0].codes.y, encoded[1].codes.x, encoded[1].codes.y);
+        *reinterpret_cast<uint16_t *>(encode.scales + out) =
+            static_cast<uint16_t>(encoded[0].byte | encoded[1].byte << 8);
+      } else {
+        bool aligned8 = is_aligned(encode.packed, 8);
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+          if (i == 0 || both) {
+            store8(packed + i * kPackedBlock, encoded[i].codes, aligned8);
+            encode.scales[out + i] = static_cast<unsigned char>(encoded[i].byte);
+          }
+        }
+      }
+    }
+  }
+
+  if constexpr (kSums) {
+    if (summed >= 0) {
+      sums.flush(&encode.workspace->sums[summed]);
+    }
+  }
+
+  if (!encode.of_unit) {
+    raise(&encode.workspace->largest, largest);
+  }
+}
+
+template <typename Type>
+cudaError_t launch_encode_of(const Batch &batch, const Encode &encode, cudaStream_t stream) {
+  auto kernel = encode.with_sums ? encode_kernel<Type, true> : encode_kernel<Type, false>;
+  int grid;
+  cudaError_t error = grid_size(kernel, batch.tiles, &grid);
+  return error == cudaSuccess ? launch_after(kernel, grid, kThreads, stream, batch, encode) : error;
+}
+
+}  // namespace sparkfp4::cuda
