@@ -9,6 +9,7 @@ import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.ModelFamily;
+import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.layouts.Layout;
 import org.sparkfp4.layouts.Layouts;
 import org.sparkfp4.plan.PlanOptions;
@@ -88,6 +89,9 @@ final class QuantizeCommand implements Callable<Integer> {
       description = "Largest output shard, such as 5GB; default: bytes out / 512, at least 256MiB, at most 5GB.")
   private ByteSize maxShardSize;
 
+  @Mixin
+  private DeviceOption device;
+
   @Option(names = "--dry-run", description = "Print the plan and stop: nothing is written.")
   private boolean dryRun;
 
@@ -104,6 +108,7 @@ final class QuantizeCommand implements Callable<Integer> {
   public Integer call() throws IOException {
     SparkSession spark = Session.start("sparkfp4 quantize " + input);
     RunSettings settings = RunSettings.of(spark);
+    KernelChoice kernels = option(() -> device.over(settings.kernels()));
     Configuration conf = spark.sessionState().newHadoopConf();
     Path folder = qualified(conf, output);
     SeparateFolders.require(qualified(conf, input), folder);
@@ -116,11 +121,11 @@ final class QuantizeCommand implements Callable<Integer> {
       return CommandLine.ExitCode.OK;
     }
 
-    settings.requireKernels(spark);
+    KernelProbe.require(spark, kernels);
     OutputFolder out = new OutputFolder(storage.fs(), folder);
     ResumeHint hint = new ResumeHint(spec.commandLine().getErr(), ResumeHint.command(spec));
     try {
-      List<ShardRecord> records = new QuantizeJob(spark, source, family, plan, out, settings.tier()).run(overwrite);
+      List<ShardRecord> records = new QuantizeJob(spark, source, family, plan, out, kernels).run(overwrite);
       print(QuantizeResult.of(plan, records).text(folder) + System.lineSeparator());
       return CommandLine.ExitCode.OK;
     } finally {

@@ -17,7 +17,9 @@ import org.slf4j.LoggerFactory;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.ModelFamily;
 import org.sparkfp4.functions.Nvfp4Amax;
+import org.sparkfp4.functions.Nvfp4Functions;
 import org.sparkfp4.functions.Nvfp4Quantize;
+import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.layouts.Layout;
 import org.sparkfp4.layouts.Layouts;
 import org.sparkfp4.plan.AmaxFile;
@@ -44,7 +46,7 @@ final class QuantizeJob {
   private final QuantizationPlan plan;
   private final OutputFolder output;
   private final Layout layout;
-  private final String tier;
+  private final KernelChoice kernels;
 
   QuantizeJob(
       SparkSession spark,
@@ -52,7 +54,7 @@ final class QuantizeJob {
       ModelFamily family,
       QuantizationPlan plan,
       OutputFolder output,
-      String tier) {
+      KernelChoice kernels) {
     this.spark = spark;
     this.conf = spark.sessionState().newHadoopConf();
     this.source = source;
@@ -60,7 +62,7 @@ final class QuantizeJob {
     this.plan = plan;
     this.output = output;
     this.layout = Layouts.named(plan.options().layout());
-    this.tier = tier;
+    this.kernels = kernels;
   }
 
   /**
@@ -139,6 +141,7 @@ final class QuantizeJob {
           .format(SAFETENSORS)
           .option("plan", output.staging().plan().toString())
           .option("shards", shards.toString())
+          .option(KernelChoice.DEVICE_KEY, kernels.device().optionName())
           .mode("append")
           .save();
     } catch (RuntimeException e) {
@@ -159,7 +162,7 @@ final class QuantizeJob {
   }
 
   private Column quantize() {
-    return udf(new Nvfp4Quantize(layout.recipe(), tier), Nvfp4Quantize.RETURN_TYPE)
+    return udf(Nvfp4Functions.quantize(layout.recipe(), kernels), Nvfp4Quantize.RETURN_TYPE)
         .apply(
             col("data0"), col("data1"), col("data2"), col("scale0"), col("scale1"), col("scale2"), col("scheme"),
             col("cols"), col("amax"));
@@ -170,7 +173,7 @@ final class QuantizeJob {
     Map<Integer, Float> amax = new TreeMap<>();
     if (plan.shards().stream().flatMap(shard -> shard.units().stream()).anyMatch(unit -> unit.isCut(plan.slabBytes()))) {
       Column ofSlab =
-          udf(new Nvfp4Amax(tier), Nvfp4Amax.RETURN_TYPE)
+          udf(Nvfp4Functions.amax(kernels), Nvfp4Amax.RETURN_TYPE)
               .apply(
                   col("data0"), col("data1"), col("data2"), col("scale0"), col("scale1"), col("scale2"), col("scheme"),
                   col("cols"));

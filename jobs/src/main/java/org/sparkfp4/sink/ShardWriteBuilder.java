@@ -11,6 +11,7 @@ import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.sparkfp4.functions.Nvfp4Quantize;
+import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.plan.PlanFile;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.plan.ShardSelection;
@@ -18,7 +19,8 @@ import org.sparkfp4.plan.ShardSelection;
 /**
  * Configures a write of planned shards: {@code df.write().format("safetensors").option("plan", file)
  * .option("shards", "0,2").mode("append").save()}, with the columns {@code unit INT, slab INT, quantized} (the struct
- * that {@code nvfp4_quantize} returns) in the order of the planned source.
+ * that {@code nvfp4_quantize} returns) in the order of the planned source. An option {@code spark.fp4.device} beats the
+ * session's setting.
  */
 public final class ShardWriteBuilder implements WriteBuilder {
   private final StructType schema;
@@ -49,14 +51,17 @@ public final class ShardWriteBuilder implements WriteBuilder {
       ShardSelection shards = ShardSelection.parse(options.get("shards"), plan.shards().size());
       String commit = spark.conf().get("spark.fp4.commit", "auto");
       Path output = new Path(planPath).getParent().getParent();
-      return new ShardWrite(plan, shards, output, commit);
+      KernelChoice kernels =
+          KernelChoice.of(key -> options.containsKey(key) ? options.get(key) : spark.conf().get(key, null));
+      return new ShardWrite(plan, shards, output, commit, kernels);
     } catch (IOException e) {
       throw new UncheckedIOException("Cannot read the plan " + planPath, e);
     }
   }
 
   /** The write of a plan's shards. */
-  private record ShardWrite(QuantizationPlan plan, ShardSelection shards, Path output, String commit) implements Write {
+  private record ShardWrite(
+      QuantizationPlan plan, ShardSelection shards, Path output, String commit, KernelChoice kernels) implements Write {
     @Override
     public String description() {
       return "safetensors " + output;
@@ -64,7 +69,7 @@ public final class ShardWriteBuilder implements WriteBuilder {
 
     @Override
     public BatchWrite toBatch() {
-      return new ShardBatchWrite(plan, shards, output, commit);
+      return new ShardBatchWrite(plan, shards, output, commit, kernels);
     }
 
     /** Spark prints a write in every plan text; a record would print the whole plan, hundreds of megabytes. */

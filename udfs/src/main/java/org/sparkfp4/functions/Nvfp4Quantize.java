@@ -10,6 +10,7 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.ArrowUtils;
 import org.sparkfp4.formats.Nvfp4Recipe;
+import org.sparkfp4.kernels.KernelChoice;
 
 /**
  * NVFP4 of up to three weight tensors that share one global scale:
@@ -37,7 +38,7 @@ import org.sparkfp4.formats.Nvfp4Recipe;
  * and whose index is within that member's data. An argument that cannot be is an IllegalArgumentException that names
  * it.
  */
-public final class Nvfp4Quantize implements
+public class Nvfp4Quantize implements
     UDF9<byte[], byte[], byte[], byte[], byte[], byte[], String, Long, Float, Row>, ArrowUdf {
   /**
    * A struct of packed: binary, scales: binary, amax: float, sum_squares and squared_error: array of double,
@@ -56,12 +57,27 @@ public final class Nvfp4Quantize implements
   private final LazyKernel kernel;
 
   /**
+   * On the CPU.
+   *
    * @param recipe whose arithmetic
    * @param tier of the kernels, as {@link org.sparkfp4.kernels.Nvfp4Kernels#forTier} takes it: "auto" or a tier's name
    */
   public Nvfp4Quantize(Nvfp4Recipe recipe, String tier) {
+    this(recipe, KernelChoice.cpu(tier));
+  }
+
+  /**
+   * On any device but the RAPIDS Accelerator's columns, see {@link Nvfp4Functions#quantize}.
+   *
+   * @param recipe whose arithmetic
+   */
+  public Nvfp4Quantize(Nvfp4Recipe recipe, KernelChoice kernels) {
     this.recipe = Objects.requireNonNull(recipe, "recipe");
-    this.kernel = new LazyKernel(tier);
+    this.kernel = new LazyKernel(kernels);
+  }
+
+  final Nvfp4Recipe recipe() {
+    return recipe;
   }
 
   @Override

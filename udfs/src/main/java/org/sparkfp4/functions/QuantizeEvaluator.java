@@ -54,7 +54,7 @@ final class QuantizeEvaluator implements ArrowEvaluator {
   }
 
   /** All units first, because the buffers of a column must be large enough before its first value is written. */
-  private static WeightUnit[] units(int rows, ArgumentReader reader) {
+  static WeightUnit[] units(int rows, UnitArguments reader) {
     WeightUnit[] units = new WeightUnit[rows];
     for (int row = 0; row < rows; row++) {
       Segments segments = reader.segments(row);

@@ -9,13 +9,55 @@ import java.util.stream.Collectors;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The one place that chooses a tier of the NVFP4 kernels. */
+/** The one place that chooses the device and the tier of the NVFP4 kernels. */
 public final class Nvfp4Kernels {
   private static final Logger LOG = LoggerFactory.getLogger(Nvfp4Kernels.class);
   private static final String AUTO = "auto";
   private static final AtomicBoolean TOLD = new AtomicBoolean();
 
   private Nvfp4Kernels() {}
+
+  /**
+   * The kernel of a choice, for host memory. Call it where the tasks run: it may start CUDA.
+   *
+   * @throws IllegalArgumentException if the tier or the device is not to be had here, saying why
+   * @throws IllegalStateException if there is a native library that cannot be used, or the choice is {@link
+   *     Device#RAPIDS}: its kernels are {@link #onDeviceMemory}
+   */
+  public static Nvfp4Kernel chosen(KernelChoice choice) {
+    return switch (choice.device()) {
+      case CPU -> onCpu(choice.tier(), "the device is cpu");
+      case CUDA -> cuda();
+      case RAPIDS -> throw new IllegalStateException("Cannot run on device rapids: the RAPIDS Accelerator left this "
+          + "part of the plan to the CPU. spark.rapids.sql.explain=NOT_ON_GPU says why; device auto would go on");
+      case AUTO -> CudaLibrary.absence().map(reason -> onCpu(choice.tier(), reason)).orElseGet(Nvfp4Kernels::cuda);
+    };
+  }
+
+  /**
+   * The kernel that takes addresses on the current device of the calling thread, sources and results alike, and works on
+   * its per-thread default stream. For columns of the RAPIDS Accelerator.
+   *
+   * @throws IllegalArgumentException if no CUDA device answers, saying why
+   * @throws IllegalStateException if there is a native library that cannot be used
+   */
+  public static Nvfp4Kernel onDeviceMemory() {
+    requireCuda(Device.RAPIDS);
+    return CudaDeviceKernel.INSTANCE;
+  }
+
+  /**
+   * Checks a choice without running anything of it.
+   *
+   * @throws IllegalArgumentException if the tier or the device is not to be had here, saying why
+   * @throws IllegalStateException if there is a native library that cannot be used
+   */
+  public static void require(KernelChoice choice) {
+    forTier(choice.tier());
+    if (choice.device() == Device.CUDA || choice.device() == Device.RAPIDS) {
+      requireCuda(choice.device());
+    }
+  }
 
   /**
    * The kernel of a tier.
@@ -35,7 +77,6 @@ public final class Nvfp4Kernels {
     List<Nvfp4Kernel> available = available();
     Nvfp4Kernel fastest = available.get(available.size() - 1);
     if (wanted.equals(AUTO)) {
-      tellOnce(fastest);
       return fastest;
     }
 
@@ -64,17 +105,37 @@ public final class Nvfp4Kernels {
     return List.copyOf(kernels);
   }
 
-  private static void tellOnce(Nvfp4Kernel chosen) {
-    if (!TOLD.compareAndSet(false, true)) {
-      return;
+  private static Nvfp4Kernel cuda() {
+    requireCuda(Device.CUDA);
+    if (TOLD.compareAndSet(false, true)) {
+      LOG.info("NVFP4 kernels run on {}", CudaLibrary.describe());
     }
 
-    Optional<String> absence = NativeLibrary.absence();
-    if (absence.isPresent()) {
-      LOG.warn("NVFP4 kernels run in Java, about {} MB/s of bf16 a core: {}",
-          Math.round(TrialRate.bytesPerSecond(chosen) / 1e6), absence.get());
-    } else {
-      LOG.info("NVFP4 kernels run on tier {}", chosen.tier());
+    return CudaKernel.INSTANCE;
+  }
+
+  private static void requireCuda(Device device) {
+    CudaLibrary.absence().ifPresent(reason -> {
+      throw new IllegalArgumentException("Cannot run on device " + device.optionName() + ": " + reason
+          + ". Run where there is a GPU, or choose device cpu or auto");
+    });
+  }
+
+  private static Nvfp4Kernel onCpu(String tier, String reason) {
+    Nvfp4Kernel kernel = forTier(tier);
+    if (!TOLD.compareAndSet(false, true)) {
+      return kernel;
     }
+
+    // Whoever asked for java may have done so because the library is broken: then it must not be asked.
+    Optional<String> absence = tier.equalsIgnoreCase(AUTO) ? NativeLibrary.absence() : Optional.empty();
+    if (absence.isPresent()) {
+      LOG.warn("NVFP4 kernels run in Java, about {} MB/s of bf16 a core: {}; no GPU: {}",
+          Math.round(TrialRate.bytesPerSecond(kernel) / 1e6), absence.get(), reason);
+    } else {
+      LOG.info("NVFP4 kernels run on the CPU, tier {}: {}", kernel.tier(), reason);
+    }
+
+    return kernel;
   }
 }
