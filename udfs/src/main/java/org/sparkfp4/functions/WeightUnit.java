@@ -65,21 +65,36 @@ final class WeightUnit {
    * @throws NonFiniteException if a weight is not finite; its segment is the member
    */
   Encoded encode(Nvfp4Kernel kernel, Nvfp4Recipe recipe, long packed, long scales) {
-    float amax = knownAmax != null ? knownAmax : amax(kernel);
     ErrorSums[] sums = new ErrorSums[rows.length];
     Arrays.setAll(sums, member -> new ErrorSums());
     if (scheme.isMxfp4()) {
-      return cast(kernel, recipe, amax, packed, scales, sums);
+      return cast(kernel, recipe, knownAmax != null ? knownAmax : amax(kernel), packed, scales, sums);
     }
 
-    if (scheme.isStored()) {
-      kernel.encode(
-          recipe, scheme.stored(), segments.addresses(), segments.scales(), rows, cols, amax, packed, scales, sums);
-    } else {
-      kernel.encode(recipe, scheme.plain(), segments.addresses(), rows, cols, amax, packed, scales, sums);
-    }
-
+    float amax = scheme.isStored()
+        ? encodeStored(kernel, recipe, packed, scales, sums)
+        : encodePlain(kernel, recipe, packed, scales, sums);
     return new Encoded(amax, recipe.globalScale(amax, scheme.elements()), new long[rows.length], sums);
+  }
+
+  private float encodePlain(Nvfp4Kernel kernel, Nvfp4Recipe recipe, long packed, long scales, ErrorSums[] sums) {
+    if (knownAmax == null) {
+      return kernel.encodeUnit(recipe, scheme.plain(), segments.addresses(), rows, cols, packed, scales, sums);
+    }
+
+    kernel.encode(recipe, scheme.plain(), segments.addresses(), rows, cols, knownAmax, packed, scales, sums);
+    return knownAmax;
+  }
+
+  private float encodeStored(Nvfp4Kernel kernel, Nvfp4Recipe recipe, long packed, long scales, ErrorSums[] sums) {
+    if (knownAmax == null) {
+      return kernel.encodeUnit(
+          recipe, scheme.stored(), segments.addresses(), segments.scales(), rows, cols, packed, scales, sums);
+    }
+
+    kernel.encode(
+        recipe, scheme.stored(), segments.addresses(), segments.scales(), rows, cols, knownAmax, packed, scales, sums);
+    return knownAmax;
   }
 
   /** Member by member, so that each has a count of its own. */

@@ -140,7 +140,7 @@ final class NativeKernel implements Nvfp4Kernel {
     check(status, value, where);
   }
 
-  private static void set(ErrorSums[] sums, double[] totals) {
+  static void set(ErrorSums[] sums, double[] totals) {
     if (sums != null) {
       for (int i = 0; i < sums.length; i++) {
         sums[i].set(totals[2 * i], totals[2 * i + 1]);
@@ -158,7 +158,7 @@ final class NativeKernel implements Nvfp4Kernel {
   }
 
   /** As {@code sparkfp4_dtype} numbers them. */
-  private static int code(ElementType type) {
+  static int code(ElementType type) {
     return switch (type) {
       case BF16 -> 0;
       case F16 -> 1;
@@ -167,7 +167,7 @@ final class NativeKernel implements Nvfp4Kernel {
   }
 
   /** As {@code sparkfp4_recipe} numbers them. */
-  private static int code(Nvfp4Recipe recipe) {
+  static int code(Nvfp4Recipe recipe) {
     return switch (recipe) {
       case MODELOPT -> 0;
       case COMPRESSED_TENSORS -> 1;
@@ -175,7 +175,7 @@ final class NativeKernel implements Nvfp4Kernel {
   }
 
   /** As {@code sparkfp4_codes} numbers them. */
-  private static int code(CodeType type) {
+  static int code(CodeType type) {
     return switch (type) {
       case E4M3 -> 0;
       case INT4 -> 1;
@@ -184,7 +184,7 @@ final class NativeKernel implements Nvfp4Kernel {
   }
 
   /** As {@code sparkfp4_scale_type} numbers them. */
-  private static int code(ScaleType type) {
+  static int code(ScaleType type) {
     return switch (type) {
       case F32 -> 0;
       case BF16 -> 1;

@@ -14,6 +14,7 @@ public final class Nvfp4Kernels {
   private static final Logger LOG = LoggerFactory.getLogger(Nvfp4Kernels.class);
   private static final String AUTO = "auto";
   private static final AtomicBoolean TOLD = new AtomicBoolean();
+  private static final Nvfp4Kernel CUDA = new CudaKernel(new CudaContexts());
 
   private Nvfp4Kernels() {}
 
@@ -35,15 +36,25 @@ public final class Nvfp4Kernels {
   }
 
   /**
-   * The kernel that takes addresses on the current device of the calling thread, sources and results alike, and works on
-   * its per-thread default stream. For columns of the RAPIDS Accelerator.
+   * Bytes of device memory that a kernel of {@link #onDeviceMemory} needs beside its data.
    *
+   * @param segments of a call at most
    * @throws IllegalArgumentException if no CUDA device answers, saying why
    * @throws IllegalStateException if there is a native library that cannot be used
    */
-  public static Nvfp4Kernel onDeviceMemory() {
+  public static long deviceScratchBytes(int segments) {
     requireCuda(Device.RAPIDS);
-    return CudaDeviceKernel.INSTANCE;
+    return CudaBinding.scratchBytes(segments);
+  }
+
+  /**
+   * The kernel that takes addresses on the current device of the calling thread, sources and results alike, and works on
+   * its per-thread default stream, which has passed when a call returns. For columns of the RAPIDS Accelerator.
+   *
+   * @param scratch address of {@link #deviceScratchBytes} on the device, a multiple of 16; of one thread at a time
+   */
+  public static Nvfp4Kernel onDeviceMemory(long scratch) {
+    return new CudaKernel(new CudaDeviceMemory(scratch));
   }
 
   /**
@@ -111,7 +122,7 @@ public final class Nvfp4Kernels {
       LOG.info("NVFP4 kernels run on {}", CudaLibrary.describe());
     }
 
-    return CudaKernel.INSTANCE;
+    return CUDA;
   }
 
   private static void requireCuda(Device device) {

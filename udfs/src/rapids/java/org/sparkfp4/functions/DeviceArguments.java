@@ -1,9 +1,11 @@
 package org.sparkfp4.functions;
 
 import ai.rapids.cudf.ColumnVector;
+import ai.rapids.cudf.DeviceMemoryBuffer;
 import ai.rapids.cudf.HostColumnVector;
 import java.util.ArrayList;
 import java.util.List;
+import org.sparkfp4.kernels.Nvfp4Kernels;
 
 /**
  * The arguments of one batch whose columns are on the device: payloads as segments where they lie, scalars, which come
@@ -30,6 +32,11 @@ final class DeviceArguments implements UnitArguments, AutoCloseable {
       close();
       throw e;
     }
+  }
+
+  /** What a kernel needs on the device for the segments of one row. */
+  static DeviceMemoryBuffer scratch() {
+    return DeviceMemoryBuffer.allocate(Nvfp4Kernels.deviceScratchBytes(MEMBERS));
   }
 
   /** The row's members at their addresses on the device. */

@@ -1,6 +1,7 @@
 package org.sparkfp4.functions;
 
 import ai.rapids.cudf.ColumnVector;
+import ai.rapids.cudf.DeviceMemoryBuffer;
 import com.nvidia.spark.RapidsUDF;
 import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.kernels.Nvfp4Kernel;
@@ -16,9 +17,10 @@ public final class RapidsAmax extends Nvfp4Amax implements RapidsUDF {
 
   @Override
   public ColumnVector evaluateColumnar(int rows, ColumnVector... arguments) {
-    Nvfp4Kernel kernel = Nvfp4Kernels.onDeviceMemory();
     Float[] amax = new Float[rows];
-    try (DeviceArguments reader = new DeviceArguments(arguments)) {
+    try (DeviceArguments reader = new DeviceArguments(arguments);
+        DeviceMemoryBuffer scratch = DeviceArguments.scratch()) {
+      Nvfp4Kernel kernel = Nvfp4Kernels.onDeviceMemory(scratch.getAddress());
       for (int row = 0; row < rows; row++) {
         Segments segments = reader.segments(row);
         if (segments != null) {

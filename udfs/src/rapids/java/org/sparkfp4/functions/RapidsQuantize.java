@@ -19,13 +19,13 @@ public final class RapidsQuantize extends Nvfp4Quantize implements RapidsUDF {
 
   @Override
   public ColumnVector evaluateColumnar(int rows, ColumnVector... arguments) {
-    try (DeviceArguments reader = new DeviceArguments(arguments)) {
-      return encoded(QuantizeEvaluator.units(rows, reader));
+    try (DeviceArguments reader = new DeviceArguments(arguments);
+        DeviceMemoryBuffer scratch = DeviceArguments.scratch()) {
+      return encoded(QuantizeEvaluator.units(rows, reader), Nvfp4Kernels.onDeviceMemory(scratch.getAddress()));
     }
   }
 
-  private ColumnVector encoded(WeightUnit[] units) {
-    Nvfp4Kernel kernel = Nvfp4Kernels.onDeviceMemory();
+  private ColumnVector encoded(WeightUnit[] units, Nvfp4Kernel kernel) {
     boolean[] present = new boolean[units.length];
     int[] packedOffsets = new int[units.length + 1];
     int[] scalesOffsets = new int[units.length + 1];
