@@ -46,7 +46,7 @@ final class KernelProbe {
 
     if (!Nvfp4Functions.hasRapidsFace()) {
       throw new JobException("Cannot run on device rapids: this jar was built without the functions for the RAPIDS "
-          + "Accelerator. Build it with ./sparkfp4 package -Prapids, or choose --device cuda or cpu");
+          + "Accelerator. Build it with ./sparkfp4 package -Drapids.jar=JAR, or choose --device cuda or cpu");
     }
   }
 

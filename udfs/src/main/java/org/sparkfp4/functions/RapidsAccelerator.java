@@ -11,8 +11,6 @@ public final class RapidsAccelerator {
   public static final String PLUGIN = "com.nvidia.spark.SQLPlugin";
 
   private static final String ENABLED = "spark.rapids.sql.enabled";
-  private static final String MODE = "spark.rapids.sql.mode";
-  private static final String EXPLAIN_ONLY = "explainonly";
 
   private RapidsAccelerator() {}
 
@@ -22,10 +20,8 @@ public final class RapidsAccelerator {
     return plugins.contains(PLUGIN);
   }
 
-  /** Whether it puts what it can of a session's plans on the GPU. */
+  /** Whether it plans a session's queries; in its mode explainOnly it only says what it would plan. */
   public static boolean isActive(SparkConf conf, SQLConf session) {
-    return isLoaded(conf)
-        && Boolean.parseBoolean(session.getConfString(ENABLED, "true"))
-        && !session.getConfString(MODE, conf.get(MODE, "")).equalsIgnoreCase(EXPLAIN_ONLY);
+    return isLoaded(conf) && Boolean.parseBoolean(session.getConfString(ENABLED, "true"));
   }
 }
