@@ -56,8 +56,8 @@ void measure_unit(const Unit &unit, int rounds, const std::vector<uint16_t> &sou
     auto encode = [&, tier](sparkfp4_recipe recipe, bool with_sums) {
       sparkfp4_error_sums sums;
       float scale = recipe == SPARKFP4_MODELOPT ? largest / 2688 : 2688 / largest;
-      check(sparkfp4_encode(tier, recipe, SPARKFP4_BF16, &rows, 1, kCols, scale, packed.data(), scales.data(),
-                            with_sums ? &sums : nullptr, &position));
+      check(sparkfp4_encode(tier, recipe, SPARKFP4_RTN, nullptr, SPARKFP4_BF16, &rows, 1, kCols, scale,
+                            packed.data(), scales.data(), with_sums ? &sums : nullptr, &position));
     };
     std::string name = names[t];
     table.emplace_back(name + " amax", 2, amax);

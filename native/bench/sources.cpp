@@ -110,7 +110,8 @@ class Bench {
     });
     for (bool with_sums : {false, true}) {
       works_.emplace_back(name + " BF16 encode" + (with_sums ? " + sums" : ""), 2 + kOutput, [=] {
-        check(sparkfp4_encode(tier, SPARKFP4_MODELOPT, SPARKFP4_BF16, &rows, 1, kCols, largest / 2688, packed_.data(),
+        check(sparkfp4_encode(tier, SPARKFP4_MODELOPT, SPARKFP4_RTN, nullptr, SPARKFP4_BF16, &rows, 1, kCols,
+                              largest / 2688, packed_.data(),
                               scales_.data(), with_sums ? &sums_ : nullptr, &position_));
       });
     }
@@ -128,7 +129,8 @@ class Bench {
     });
     for (bool with_sums : {false, true}) {
       works_.emplace_back(title + (with_sums ? ", encode + sums" : ", encode"), source.bytes + kOutput, [=] {
-        check(sparkfp4_quantized_encode(tier, SPARKFP4_MODELOPT, scheme, &segment, 1, kCols, largest / 2688,
+        check(sparkfp4_quantized_encode(tier, SPARKFP4_MODELOPT, SPARKFP4_RTN, nullptr, scheme, &segment, 1, kCols,
+                                        largest / 2688,
                                         packed_.data(), scales_.data(), with_sums ? &sums_ : nullptr, &position_));
       });
     }

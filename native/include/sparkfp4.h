@@ -41,6 +41,23 @@ typedef enum sparkfp4_dtype { SPARKFP4_BF16 = 0, SPARKFP4_F16 = 1, SPARKFP4_F32 
 /* Whose arithmetic gives the scales. */
 typedef enum sparkfp4_recipe { SPARKFP4_MODELOPT = 0, SPARKFP4_COMPRESSED_TENSORS = 1 } sparkfp4_recipe;
 
+/*
+ * How the scale of a block is chosen, as org.sparkfp4.formats.ScaleSearch defines it. All but RTN search, and expect a
+ * global scale of amax / 1536 (1536 / amax for COMPRESSED_TENSORS), which leaves room above the largest block's scale.
+ */
+typedef enum sparkfp4_search {
+  /* By the block's largest |w|, which becomes 6: the producers' own rule. */
+  SPARKFP4_RTN = 0,
+  /* By the largest |w|, which becomes 6 or 4: the one of the smaller squared error. */
+  SPARKFP4_FOUR_OVER_SIX = 1,
+  /* The scale of the smallest squared error of all 126, the lowest of equal ones. */
+  SPARKFP4_SWEEP = 2,
+  /* The same of errors weighed by importance[cols], of which none is negative. */
+  SPARKFP4_WEIGHTED = 3,
+  /* The same of the quadratic form of errors and importance[cols / 16][16][16]. */
+  SPARKFP4_WEIGHTED_HESSIAN = 4
+} sparkfp4_search;
+
 /* Consecutive rows of one tensor; count is in elements for sparkfp4_amax and in rows for sparkfp4_encode. */
 typedef struct sparkfp4_segment {
   const void *data;
@@ -118,14 +135,16 @@ SPARKFP4_API sparkfp4_status sparkfp4_amax(sparkfp4_tier tier, sparkfp4_dtype dt
  * Encodes segments that share a global scale and cols; packed and scales of the second follow those of the first at
  * once.
  *
+ * importance: of a weighted search, finite and of any alignment; NULL for the others.
  * cols: a multiple of 16.
- * global_scale: as a checkpoint stores it (amax / 2688 for MODELOPT, about 2688 / amax for COMPRESSED_TENSORS);
+ * global_scale: as a checkpoint stores it (amax / 2688 for MODELOPT, about 2688 / amax for COMPRESSED_TENSORS, of RTN);
  *     positive and finite. Zero tensors are the caller's: their codes do not follow from a scale.
  * packed, scales: rows * cols / 2 and rows * cols / 16 bytes over all segments; must not overlap the sources.
  * sums: one a segment, or NULL to skip that work.
  * non_finite: written with SPARKFP4_NON_FINITE only.
  */
-SPARKFP4_API sparkfp4_status sparkfp4_encode(sparkfp4_tier tier, sparkfp4_recipe recipe, sparkfp4_dtype dtype,
+SPARKFP4_API sparkfp4_status sparkfp4_encode(sparkfp4_tier tier, sparkfp4_recipe recipe, sparkfp4_search search,
+                                             const float *importance, sparkfp4_dtype dtype,
                                              const sparkfp4_segment *segments, int64_t segment_count, int64_t cols,
                                              float global_scale, void *packed, void *scales, sparkfp4_error_sums *sums,
                                              sparkfp4_position *non_finite);
@@ -137,6 +156,7 @@ SPARKFP4_API sparkfp4_status sparkfp4_quantized_amax(sparkfp4_tier tier, const s
 
 /* sparkfp4_encode of a quantized source, whose dequantized elements are taken as binary32 ones. */
 SPARKFP4_API sparkfp4_status sparkfp4_quantized_encode(sparkfp4_tier tier, sparkfp4_recipe recipe,
+                                                       sparkfp4_search search, const float *importance,
                                                        const sparkfp4_scheme *scheme,
                                                        const sparkfp4_quantized_segment *segments,
                                                        int64_t segment_count, int64_t cols, float global_scale,

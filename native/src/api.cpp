@@ -148,11 +148,12 @@ sparkfp4_status sparkfp4_amax(sparkfp4_tier tier, sparkfp4_dtype dtype, const sp
   return SPARKFP4_OK;
 }
 
-sparkfp4_status sparkfp4_encode(sparkfp4_tier tier, sparkfp4_recipe recipe, sparkfp4_dtype dtype,
-                                const sparkfp4_segment *segments, int64_t segment_count, int64_t cols,
-                                float global_scale, void *packed, void *scales, sparkfp4_error_sums *sums,
-                                sparkfp4_position *non_finite) {
-  if (!valid(dtype, segments, segment_count) || !valid(recipe) || !valid_scale(global_scale) || non_finite == nullptr) {
+sparkfp4_status sparkfp4_encode(sparkfp4_tier tier, sparkfp4_recipe recipe, sparkfp4_search search,
+                                const float *importance, sparkfp4_dtype dtype, const sparkfp4_segment *segments,
+                                int64_t segment_count, int64_t cols, float global_scale, void *packed, void *scales,
+                                sparkfp4_error_sums *sums, sparkfp4_position *non_finite) {
+  if (!valid(dtype, segments, segment_count) || !valid(recipe) || !valid(search, importance) ||
+      !valid_scale(global_scale) || non_finite == nullptr) {
     return SPARKFP4_INVALID;
   }
 
@@ -172,8 +173,16 @@ sparkfp4_status sparkfp4_encode(sparkfp4_tier tier, sparkfp4_recipe recipe, spar
     const unsigned char *source = static_cast<const unsigned char *>(segments[i].data);
     int64_t blocks = segments[i].count * (cols / kBlock);
     ErrorLanes lanes = {};
-    EncodeTask task = {source,      blocks,      global_scale, nullptr,
-                       packed_next, scales_next, sums == nullptr ? nullptr : &lanes};
+    EncodeTask task = {};
+    task.source = source;
+    task.blocks = blocks;
+    task.global_scale = global_scale;
+    task.search = search;
+    task.importance = importance;
+    task.row_blocks = cols / kBlock;
+    task.packed = packed_next;
+    task.scales = scales_next;
+    task.sums = sums == nullptr ? nullptr : &lanes;
     if (chosen->encode[recipe][dtype](task) >= infinity(dtype)) {
       return find_non_finite(*chosen, dtype, i, source, blocks * kBlock, non_finite);
     }

@@ -111,11 +111,12 @@ static inline unsigned char e4m3_byte(float value) {
   return static_cast<unsigned char>((bits_as<uint32_t>(value) >> 20) - (120 << 3));
 }
 
-// A block's scale as E4M3 has it, from the block's amax and the global scale as stored.
+// A block's scale as E4M3 has it, from the block's amax, the E2M1 value that it is to become, and the global scale as
+// stored.
 template <sparkfp4_recipe kRecipe, typename Type>
-static inline float block_scale(float amax, float global_scale) {
+static inline float block_scale(float amax, float largest, float global_scale) {
   if (kRecipe == SPARKFP4_MODELOPT) {
-    float ratio = amax / (6.0f * global_scale);
+    float ratio = amax / (largest * global_scale);
     if (ratio == 0) {
       return 1.0f;
     }
@@ -123,12 +124,12 @@ static inline float block_scale(float amax, float global_scale) {
     return round_to_e4m3(ratio < 0x1p-9f ? 0x1p-9f : ratio > 448.0f ? 448.0f : ratio);
   }
 
-  float sixth = amax / 6.0f;
+  float part = amax / largest;
   if (sizeof(typename Type::Bits) == 2 && Type::kInfinity == Bf16::kInfinity) {
-    sixth = round_to_bf16(sixth);
+    part = round_to_bf16(part);
   }
 
-  float ratio = global_scale * sixth;
+  float ratio = global_scale * part;
   float scale = round_to_e4m3(ratio > 448.0f ? 448.0f : ratio);
   return scale == 0 ? 0.125f : scale;
 }

@@ -34,8 +34,9 @@ JNIEXPORT jint JNICALL Java_org_sparkfp4_kernels_NativeBinding_amax(JNIEnv *env,
 }
 
 JNIEXPORT jint JNICALL Java_org_sparkfp4_kernels_NativeBinding_encode(
-    JNIEnv *env, jclass, jint tier, jint recipe, jint dtype, jlongArray addresses, jlongArray rows, jlong cols,
-    jfloat global_scale, jlong packed, jlong scales, jdoubleArray sums, jfloatArray value, jlongArray where) {
+    JNIEnv *env, jclass, jint tier, jint recipe, jint search, jlong importance, jint dtype, jlongArray addresses,
+    jlongArray rows, jlong cols, jfloat global_scale, jlong packed, jlong scales, jdoubleArray sums, jfloatArray value,
+    jlongArray where) {
   jsize size = env->GetArrayLength(addresses);
   Scratch<sparkfp4_segment> segments(size);
   Scratch<sparkfp4_error_sums> totals(size);
@@ -46,6 +47,7 @@ JNIEXPORT jint JNICALL Java_org_sparkfp4_kernels_NativeBinding_encode(
   sparkfp4_position non_finite = {};
   sparkfp4_status status =
       sparkfp4_encode(static_cast<sparkfp4_tier>(tier), static_cast<sparkfp4_recipe>(recipe),
+                      static_cast<sparkfp4_search>(search), reinterpret_cast<const float *>(importance),
                       static_cast<sparkfp4_dtype>(dtype), segments.data(), size, cols, global_scale,
                       reinterpret_cast<void *>(packed), reinterpret_cast<void *>(scales),
                       sums == nullptr ? nullptr : totals.data(), &non_finite);

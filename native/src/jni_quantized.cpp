@@ -27,9 +27,9 @@ JNIEXPORT jint JNICALL Java_org_sparkfp4_kernels_NativeBinding_quantizedAmax(
 }
 
 JNIEXPORT jint JNICALL Java_org_sparkfp4_kernels_NativeBinding_quantizedEncode(
-    JNIEnv *env, jclass, jint tier, jint recipe, jint code_type, jint scale_type, jlong block_rows, jlong block_cols,
-    jlongArray codes, jlongArray scales, jlongArray rows, jlong cols, jfloat global_scale, jlong packed,
-    jlong scales_out, jdoubleArray sums, jfloatArray value, jlongArray where) {
+    JNIEnv *env, jclass, jint tier, jint recipe, jint search, jlong importance, jint code_type, jint scale_type,
+    jlong block_rows, jlong block_cols, jlongArray codes, jlongArray scales, jlongArray rows, jlong cols,
+    jfloat global_scale, jlong packed, jlong scales_out, jdoubleArray sums, jfloatArray value, jlongArray where) {
   jsize size = env->GetArrayLength(rows);
   Scratch<sparkfp4_quantized_segment> segments(size);
   Scratch<sparkfp4_error_sums> totals(size);
@@ -40,8 +40,9 @@ JNIEXPORT jint JNICALL Java_org_sparkfp4_kernels_NativeBinding_quantizedEncode(
   sparkfp4_scheme scheme = scheme_of(code_type, scale_type, block_rows, block_cols);
   sparkfp4_position non_finite = {};
   sparkfp4_status status = sparkfp4_quantized_encode(
-      static_cast<sparkfp4_tier>(tier), static_cast<sparkfp4_recipe>(recipe), &scheme, segments.data(), size, cols,
-      global_scale, reinterpret_cast<void *>(packed), reinterpret_cast<void *>(scales_out),
+      static_cast<sparkfp4_tier>(tier), static_cast<sparkfp4_recipe>(recipe), static_cast<sparkfp4_search>(search),
+      reinterpret_cast<const float *>(importance), &scheme, segments.data(), size, cols, global_scale,
+      reinterpret_cast<void *>(packed), reinterpret_cast<void *>(scales_out),
       sums == nullptr ? nullptr : totals.data(), &non_finite);
   if (status == SPARKFP4_NON_FINITE) {
     write_position(env, non_finite, where, value);

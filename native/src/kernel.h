@@ -27,6 +27,10 @@ struct EncodeTask {
   const unsigned char *source;
   int64_t blocks;
   float global_scale;
+  sparkfp4_search search;
+  const float *importance;  // of a weighted search, for row_blocks blocks; null for the others
+  int64_t row_blocks;
+  int64_t first_block;        // its place among the segment's, which tells its importance
   const float *block_scales;  // the source's, one a block, where it has codes
   unsigned char *packed;
   unsigned char *scales;

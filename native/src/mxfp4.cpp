@@ -76,7 +76,14 @@ struct Cast {
     if (pairs[scale] == 0) {
       float value = bits_as<float>(static_cast<uint32_t>(scale) << 23);
       float block_scales[2] = {value, value};
-      EncodeTask task = {codes, 2, global_scale, block_scales, packed, scales, sums == nullptr ? nullptr : &own};
+      EncodeTask task = {};
+      task.source = codes;
+      task.blocks = 2;
+      task.global_scale = global_scale;
+      task.block_scales = block_scales;
+      task.packed = packed;
+      task.scales = scales;
+      task.sums = sums == nullptr ? nullptr : &own;
       kScalarKernel.encode[recipe][E2m1::kSource](task);
       requantized += 2;
     } else if (sums != nullptr) {

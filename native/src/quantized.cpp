@@ -191,11 +191,13 @@ sparkfp4_status sparkfp4_quantized_amax(sparkfp4_tier tier, const sparkfp4_schem
   return SPARKFP4_OK;
 }
 
-sparkfp4_status sparkfp4_quantized_encode(sparkfp4_tier tier, sparkfp4_recipe recipe, const sparkfp4_scheme *scheme,
+sparkfp4_status sparkfp4_quantized_encode(sparkfp4_tier tier, sparkfp4_recipe recipe, sparkfp4_search search,
+                                          const float *importance, const sparkfp4_scheme *scheme,
                                           const sparkfp4_quantized_segment *segments, int64_t segment_count,
                                           int64_t cols, float global_scale, void *packed, void *scales,
                                           sparkfp4_error_sums *sums, sparkfp4_position *non_finite) {
-  int64_t elements = valid(scheme) && valid(recipe) ? total_elements(segments, segment_count, cols) : -1;
+  bool known = valid(scheme) && valid(recipe) && valid(search, importance);
+  int64_t elements = known ? total_elements(segments, segment_count, cols) : -1;
   if (elements < 0 || !valid_scale(global_scale) || non_finite == nullptr ||
       (elements > 0 && (packed == nullptr || scales == nullptr))) {
     return SPARKFP4_INVALID;
@@ -209,11 +211,15 @@ sparkfp4_status sparkfp4_quantized_encode(sparkfp4_tier tier, sparkfp4_recipe re
   EncodeFunction encode = chosen->encode[recipe][kCodeSources + scheme->codes];
   EncodeTask task = {};
   task.global_scale = global_scale;
+  task.search = search;
+  task.importance = importance;
+  task.row_blocks = cols / kBlock;
   task.packed = static_cast<unsigned char *>(packed);
   task.scales = static_cast<unsigned char *>(scales);
   for (int64_t i = 0; i < segment_count; i++) {
     ErrorLanes lanes = {};
     task.sums = sums == nullptr ? nullptr : &lanes;
+    task.first_block = 0;
     auto work = [&](const unsigned char *source, const float *block_scales, int64_t blocks) {
       task.source = source;
       task.block_scales = block_scales;
@@ -221,6 +227,7 @@ sparkfp4_status sparkfp4_quantized_encode(sparkfp4_tier tier, sparkfp4_recipe re
       uint32_t magnitude = encode(task);
       task.packed += blocks * kPackedBlock;
       task.scales += blocks;
+      task.first_block += blocks;
       return magnitude;
     };
     sparkfp4_status status = each_chunk(*scheme, segments[i], i, cols, non_finite, work);

@@ -1,4 +1,5 @@
 // The tier for every processor, and the vector tiers' refuge outside the range where their shortcuts are proved.
+#include "search.h"
 #include "to_bf16.h"
 
 namespace sparkfp4 {
@@ -47,7 +48,9 @@ uint32_t encode(const EncodeTask &task) {
     }
 
     largest = block_amax > largest ? block_amax : largest;
-    float scale = block_scale<kRecipe, Type>(widen<Type>(block_amax), task.global_scale);
+    float amax = widen<Type>(block_amax);
+    float scale = task.search == SPARKFP4_RTN ? block_scale<kRecipe, Type>(amax, 6.0f, task.global_scale)
+                                              : searched_scale<kRecipe, Type>(w, amax, task, block);
     float d = dequant_factor<kRecipe>(scale, task.global_scale);
     uint32_t indices[kBlock];
     uint32_t codes[kBlock];

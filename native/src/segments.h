@@ -13,6 +13,11 @@ static inline bool valid_scale(float global_scale) {
   return global_scale > 0 && global_scale <= __FLT_MAX__;
 }
 
+static inline bool valid(sparkfp4_search search, const float *importance) {
+  bool weighted = search == SPARKFP4_WEIGHTED || search == SPARKFP4_WEIGHTED_HESSIAN;
+  return search >= SPARKFP4_RTN && search <= SPARKFP4_WEIGHTED_HESSIAN && weighted == (importance != nullptr);
+}
+
 static inline bool valid(const sparkfp4_scheme *scheme) {
   return scheme != nullptr && scheme->codes >= SPARKFP4_E4M3 && scheme->codes <= SPARKFP4_E2M1 &&
          scheme->scales >= SPARKFP4_SCALE_F32 && scheme->scales <= SPARKFP4_SCALE_E8M0 && scheme->block_rows >= 0 &&

@@ -337,6 +337,10 @@ static uint32_t encode_blocks(const EncodeTask &task) {
 
 template <typename Isa, sparkfp4_recipe kRecipe, typename Type>
 static uint32_t encode(const EncodeTask &task) {
+  if (task.search != SPARKFP4_RTN) {
+    return kScalarKernel.encode[kRecipe][Type::kSource](task);
+  }
+
   return task.sums == nullptr ? encode_blocks<Isa, kRecipe, Type, false>(task)
                               : encode_blocks<Isa, kRecipe, Type, true>(task);
 }

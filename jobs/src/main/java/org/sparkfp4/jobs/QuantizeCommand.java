@@ -9,6 +9,7 @@ import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.ModelFamily;
+import org.sparkfp4.formats.ScaleSearch;
 import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.layouts.Layout;
 import org.sparkfp4.layouts.Layouts;
@@ -63,7 +64,8 @@ final class QuantizeCommand implements Callable<Integer> {
       names = "--scale-search",
       defaultValue = "rtn",
       paramLabel = "NAME",
-      description = "How block scales are chosen: rtn (default), from the block's largest weight.")
+      description = "How block scales are chosen: rtn (default), from the block's largest weight; four-over-six; or "
+          + "sweep, the least squared error of all scales.")
   private String scaleSearch;
 
   @Option(
@@ -155,9 +157,9 @@ final class QuantizeCommand implements Callable<Integer> {
   }
 
   private String scaleSearch() {
-    if (!scaleSearch.equals("rtn")) {
+    if (option(() -> ScaleSearch.named(scaleSearch)) == ScaleSearch.WEIGHTED) {
       throw new ParameterException(
-          spec.commandLine(), "Invalid --scale-search: " + scaleSearch + "; this version has rtn");
+          spec.commandLine(), "Invalid --scale-search: weighted; this version has no --statistics for it");
     }
 
     return scaleSearch;

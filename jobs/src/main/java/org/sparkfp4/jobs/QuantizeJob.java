@@ -1,6 +1,7 @@
 package org.sparkfp4.jobs;
 
 import static org.apache.spark.sql.functions.col;
+import static org.apache.spark.sql.functions.lit;
 import static org.apache.spark.sql.functions.udf;
 
 import java.io.IOException;
@@ -12,10 +13,12 @@ import org.apache.spark.sql.Column;
 import org.apache.spark.sql.DataFrameReader;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.types.DataTypes;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.ModelFamily;
+import org.sparkfp4.formats.ScaleSearch;
 import org.sparkfp4.functions.Nvfp4Amax;
 import org.sparkfp4.functions.Nvfp4Functions;
 import org.sparkfp4.functions.Nvfp4Quantize;
@@ -162,10 +165,11 @@ final class QuantizeJob {
   }
 
   private Column quantize() {
-    return udf(Nvfp4Functions.quantize(layout.recipe(), kernels), Nvfp4Quantize.RETURN_TYPE)
+    ScaleSearch search = ScaleSearch.named(plan.options().scaleSearch());
+    return udf(Nvfp4Functions.quantize(layout.recipe(), search, kernels), Nvfp4Quantize.RETURN_TYPE)
         .apply(
             col("data0"), col("data1"), col("data2"), col("scale0"), col("scale1"), col("scale2"), col("scheme"),
-            col("cols"), col("amax"));
+            col("cols"), col("amax"), lit(null).cast(DataTypes.BinaryType));
   }
 
   /** A unit that is read by rows needs its amax before its first row is encoded. */

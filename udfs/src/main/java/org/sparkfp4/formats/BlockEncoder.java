@@ -6,17 +6,17 @@ import java.nio.ByteOrder;
 /** Writes the blocks of one tensor, in order: codes, scale and error sums. */
 final class BlockEncoder {
   private final Nvfp4Recipe recipe;
-  private final ElementType type;
+  private final BlockScaleChooser chooser;
   private final float globalScale;
   private final ByteBuffer packed;
   private final ByteBuffer scales;
   private final ErrorSums sums;
 
   /** @param sums or null to skip that work */
-  BlockEncoder(Nvfp4Recipe recipe, ElementType type, float globalScale, ByteBuffer packed, ByteBuffer scales,
-      ErrorSums sums) {
+  BlockEncoder(Nvfp4Recipe recipe, ScaleChoice choice, ElementType type, float globalScale, ByteBuffer packed,
+      ByteBuffer scales, ErrorSums sums) {
     this.recipe = recipe;
-    this.type = type;
+    this.chooser = new BlockScaleChooser(recipe, choice, type, globalScale);
     this.globalScale = globalScale;
     this.packed = packed.slice().order(ByteOrder.LITTLE_ENDIAN);
     this.scales = scales.slice();
@@ -25,12 +25,7 @@ final class BlockEncoder {
 
   /** Quantizes the next block's 16 finite weights. */
   void add(float[] w) {
-    float amax = 0;
-    for (float x : w) {
-      amax = Math.max(amax, Math.abs(x));
-    }
-
-    int scale = recipe.blockScale(amax, globalScale, type);
+    int scale = chooser.next(w);
     add(w, codes(w, recipe.dequantFactor(scale, globalScale)), scale);
   }
 

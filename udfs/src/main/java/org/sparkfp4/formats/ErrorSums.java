@@ -66,7 +66,7 @@ public final class ErrorSums {
   }
 
   /** The tree, from its root: i and i + 1 are added last, i and i + 8 first. */
-  private static float sum(float[] terms) {
+  static float sum(float[] terms) {
     return sumEverySecond(terms, 0) + sumEverySecond(terms, 1);
   }
 

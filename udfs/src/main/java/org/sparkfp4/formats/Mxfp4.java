@@ -115,7 +115,8 @@ public final class Mxfp4 {
     QuantizedWeights weights = new QuantizedWeights(SCHEME, codes, scales, rows, cols);
     ByteBuffer codesIn = codes.slice().order(ByteOrder.LITTLE_ENDIAN);
     float globalScale = globalScale(recipe, kmax);
-    BlockEncoder encoder = new BlockEncoder(recipe, ElementType.F32, globalScale, packed, scalesOut, sums);
+    BlockEncoder encoder = new BlockEncoder(
+        recipe, ScaleChoice.RTN, ElementType.F32, globalScale, packed, scalesOut, sums);
     float[] w = new float[Nvfp4.BLOCK];
     float[] zeros = new float[Nvfp4.BLOCK];
     long requantized = 0;

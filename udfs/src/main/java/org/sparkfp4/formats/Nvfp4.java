@@ -91,8 +91,9 @@ public final class Nvfp4 {
   /**
    * Encodes a tensor, or some rows of it. Not for zero tensors ({@link #isZero}): {@link #encodeZero}.
    *
+   * @param choice how block scales are chosen; its importance begins with the column of the first element
    * @param data the elements [rows, cols], little-endian, from position to limit
-   * @param globalScale as {@link Nvfp4Recipe#globalScale} gives it
+   * @param globalScale as {@link ScaleSearch#globalScale} gives it
    * @param packed takes rows * cols / 2 bytes
    * @param scales takes rows * cols / 16 bytes
    * @param sums where these rows' errors are added, or null to skip that work
@@ -100,8 +101,8 @@ public final class Nvfp4 {
    * @throws IllegalArgumentException if cols is no multiple of 16, a buffer does not fit, or globalScale is not
    *     positive and finite
    */
-  public static void encode(Nvfp4Recipe recipe, ElementType type, ByteBuffer data, long rows, long cols,
-      float globalScale, ByteBuffer packed, ByteBuffer scales, ErrorSums sums) {
+  public static void encode(Nvfp4Recipe recipe, ScaleChoice choice, ElementType type, ByteBuffer data, long rows,
+      long cols, float globalScale, ByteBuffer packed, ByteBuffer scales, ErrorSums sums) {
     int blocks = blocks(rows, cols, packed, scales);
     if (data.remaining() != rows * cols * type.bytes()) {
       throw new IllegalArgumentException(
@@ -112,16 +113,23 @@ public final class Nvfp4 {
     ByteBuffer source = data.slice().order(ByteOrder.LITTLE_ENDIAN);
     // Rows are whole blocks and nothing is padded, so the blocks of the tensor follow each other.
     BlockSource weights = (block, w) -> type.load(source, block * BLOCK * type.bytes(), w);
-    encode(recipe, type, weights, blocks, globalScale, packed, scales, sums);
+    encode(recipe, choice, type, weights, blocks, globalScale, packed, scales, sums);
+  }
+
+  /** The same by {@link ScaleSearch#RTN}. */
+  public static void encode(Nvfp4Recipe recipe, ElementType type, ByteBuffer data, long rows, long cols,
+      float globalScale, ByteBuffer packed, ByteBuffer scales, ErrorSums sums) {
+    encode(recipe, ScaleChoice.RTN, type, data, rows, cols, globalScale, packed, scales, sums);
   }
 
   /**
    * Encodes a quantized tensor, or some rows of it that begin with a block of the scheme. Its dequantized weights are
    * F32 elements. Not for zero tensors.
    *
+   * @param choice how block scales are chosen
    * @param codes [rows, cols], from position to limit
    * @param scales of these rows, little-endian, from position to limit
-   * @param globalScale as {@link Nvfp4Recipe#globalScale} gives it for F32
+   * @param globalScale as {@link ScaleSearch#globalScale} gives it for F32
    * @param packed takes rows * cols / 2 bytes
    * @param scalesOut takes rows * cols / 16 bytes
    * @param sums where these rows' errors are added, or null to skip that work
@@ -129,17 +137,24 @@ public final class Nvfp4 {
    * @throws IllegalArgumentException if cols is no multiple of 16, a buffer does not fit, or globalScale is not
    *     positive and finite
    */
-  public static void encode(Nvfp4Recipe recipe, WeightScheme scheme, ByteBuffer codes, ByteBuffer scales, long rows,
-      long cols, float globalScale, ByteBuffer packed, ByteBuffer scalesOut, ErrorSums sums) {
+  public static void encode(Nvfp4Recipe recipe, ScaleChoice choice, WeightScheme scheme, ByteBuffer codes,
+      ByteBuffer scales, long rows, long cols, float globalScale, ByteBuffer packed, ByteBuffer scalesOut,
+      ErrorSums sums) {
     int blocks = blocks(rows, cols, packed, scalesOut);
     QuantizedWeights weights = new QuantizedWeights(scheme, codes, scales, rows, cols);
-    encode(recipe, ElementType.F32, weights, blocks, globalScale, packed, scalesOut, sums);
+    encode(recipe, choice, ElementType.F32, weights, blocks, globalScale, packed, scalesOut, sums);
   }
 
-  private static void encode(Nvfp4Recipe recipe, ElementType type, BlockSource source, int blocks, float globalScale,
-      ByteBuffer packed, ByteBuffer scales, ErrorSums sums) {
+  /** The same by {@link ScaleSearch#RTN}. */
+  public static void encode(Nvfp4Recipe recipe, WeightScheme scheme, ByteBuffer codes, ByteBuffer scales, long rows,
+      long cols, float globalScale, ByteBuffer packed, ByteBuffer scalesOut, ErrorSums sums) {
+    encode(recipe, ScaleChoice.RTN, scheme, codes, scales, rows, cols, globalScale, packed, scalesOut, sums);
+  }
+
+  private static void encode(Nvfp4Recipe recipe, ScaleChoice choice, ElementType type, BlockSource source, int blocks,
+      float globalScale, ByteBuffer packed, ByteBuffer scales, ErrorSums sums) {
     checkGlobalScale(globalScale);
-    BlockEncoder encoder = new BlockEncoder(recipe, type, globalScale, packed, scales, sums);
+    BlockEncoder encoder = new BlockEncoder(recipe, choice, type, globalScale, packed, scales, sums);
     float[] w = new float[BLOCK];
     for (int block = 0; block < blocks; block++) {
       source.load(block, w);

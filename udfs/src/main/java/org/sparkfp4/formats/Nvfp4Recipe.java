@@ -16,13 +16,18 @@ public enum Nvfp4Recipe {
     }
 
     @Override
+    float searchedGlobalScale(float amax) {
+      return amax / SEARCHED_RANGE;
+    }
+
+    @Override
     float zeroGlobalScale() {
       return 1 / RANGE;
     }
 
     @Override
-    public int blockScale(float blockAmax, float globalScale, ElementType type) {
-      float ratio = blockAmax / (E2M1.MAX * globalScale);
+    int blockScale(float blockAmax, float largest, float globalScale, ElementType type) {
+      float ratio = blockAmax / (largest * globalScale);
       if (ratio == 0) {
         return zeroScale();
       }
@@ -49,13 +54,18 @@ public enum Nvfp4Recipe {
     }
 
     @Override
+    float searchedGlobalScale(float amax) {
+      return SEARCHED_RANGE / amax;
+    }
+
+    @Override
     float zeroGlobalScale() {
       return 1;
     }
 
     @Override
-    public int blockScale(float blockAmax, float globalScale, ElementType type) {
-      int scale = E4M3.encode(globalScale * roundTo(type, blockAmax / E2M1.MAX));
+    int blockScale(float blockAmax, float largest, float globalScale, ElementType type) {
+      int scale = E4M3.encode(globalScale * roundTo(type, blockAmax / largest));
       return scale == 0 ? zeroScale() : scale;
     }
 
@@ -67,6 +77,14 @@ public enum Nvfp4Recipe {
 
   /** What the largest element may be in units of the global scale: the largest element code times the largest scale. */
   static final float RANGE = E2M1.MAX * E4M3.MAX;
+
+  /**
+   * The same where scales are searched: the scale of the largest block is 256 where its largest element becomes 6, 384
+   * where that becomes 4, and 448 is above.
+   */
+  static final float SEARCHED_RANGE = E2M1.MAX * 256;
+
+  private static final float FOUR = 4;
 
   private final int zeroScale;
 
@@ -94,7 +112,17 @@ public enum Nvfp4Recipe {
    * @param globalScale the global scale as stored
    * @param type the type of the source's elements
    */
-  public abstract int blockScale(float blockAmax, float globalScale, ElementType type);
+  public final int blockScale(float blockAmax, float globalScale, ElementType type) {
+    return blockScale(blockAmax, E2M1.MAX, globalScale, type);
+  }
+
+  /** The same rule where the block's largest |w| is to become 4, not 6. */
+  final int blockScaleToFour(float blockAmax, float globalScale, ElementType type) {
+    return blockScale(blockAmax, FOUR, globalScale, type);
+  }
+
+  /** @param largest the value of the code that the block's largest |w| is to become */
+  abstract int blockScale(float blockAmax, float largest, float globalScale, ElementType type);
 
   /** The d of {@code w = e2m1(code) * d} for a block's scale byte and the global scale as stored. */
   public abstract float dequantFactor(int scaleByte, float globalScale);
@@ -105,6 +133,8 @@ public enum Nvfp4Recipe {
   }
 
   abstract float nonZeroGlobalScale(float amax, ElementType type);
+
+  abstract float searchedGlobalScale(float amax);
 
   abstract float zeroGlobalScale();
 

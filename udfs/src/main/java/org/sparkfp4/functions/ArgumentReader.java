@@ -52,6 +52,17 @@ final class ArgumentReader implements UnitArguments {
     return arguments[argument].isNullAt(row) ? null : arguments[argument].getFloat(row);
   }
 
+  @Override
+  public ImportanceBytes importanceAt(int argument, int row) {
+    if (arguments[argument].isNullAt(row)) {
+      return null;
+    }
+
+    ImportanceBytes[] found = new ImportanceBytes[1];
+    add(arguments[argument], row, 0, (member, address, bytes) -> found[0] = new ImportanceBytes(address, bytes));
+    return found[0];
+  }
+
   private void add(ColumnVector payload, int row, int member, Taker taker) {
     if (ArrowBytes.canView(payload)) {
       ArrowBuf bytes = ArrowBytes.of(payload, row);

@@ -7,6 +7,7 @@ import org.apache.spark.SparkEnv;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.sparkfp4.formats.Nvfp4Recipe;
+import org.sparkfp4.formats.ScaleSearch;
 import org.sparkfp4.kernels.Device;
 import org.sparkfp4.kernels.KernelChoice;
 
@@ -22,9 +23,9 @@ public final class Nvfp4Functions {
   private Nvfp4Functions() {}
 
   /** {@code nvfp4_quantize} over units; call it on the driver. */
-  public static Nvfp4Quantize quantize(Nvfp4Recipe recipe, KernelChoice kernels) {
-    return rapids(kernels).map(provider -> provider.quantize(recipe, kernels))
-        .orElseGet(() -> new Nvfp4Quantize(recipe, kernels));
+  public static Nvfp4Quantize quantize(Nvfp4Recipe recipe, ScaleSearch search, KernelChoice kernels) {
+    return rapids(kernels).map(provider -> provider.quantize(recipe, search, kernels))
+        .orElseGet(() -> new Nvfp4Quantize(recipe, search, kernels));
   }
 
   /** {@code nvfp4_amax} over units; call it on the driver. */
@@ -46,7 +47,8 @@ public final class Nvfp4Functions {
 
     Optional<FunctionProvider> provider = provider();
     if (provider.isEmpty() && TOLD.compareAndSet(false, true)) {
-      LOG.warn("NVFP4 functions stay off the RAPIDS Accelerator's columns: this jar was built without their face for it");
+      LOG.warn("NVFP4 functions stay off the GPU's columns: this jar was built without their face for the RAPIDS "
+          + "Accelerator");
     }
 
     return provider;

@@ -5,25 +5,28 @@ import org.apache.arrow.memory.ArrowBuf;
 import org.apache.arrow.memory.BufferAllocator;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.RowFactory;
-import org.apache.spark.sql.api.java.UDF9;
+import org.apache.spark.sql.api.java.UDF10;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.ArrowUtils;
 import org.sparkfp4.formats.Nvfp4Recipe;
+import org.sparkfp4.formats.ScaleSearch;
 import org.sparkfp4.kernels.KernelChoice;
 
 /**
  * NVFP4 of up to three weight tensors that share one global scale:
- * {@code (data0, data1, data2, scale0, scale1, scale2, scheme, cols, amax)}.
+ * {@code (data0, data1, data2, scale0, scale1, scale2, scheme, cols, amax, importance)}.
  *
  * <ul>
- *   <li>data0, data1, data2: binary, the members' elements or codes, row-major [rows, cols],
- *       little-endian. A null data1 or
- *       data2 is an absent member; a null data0 gives a null result
+ *   <li>data0, data1, data2: binary, the members' elements or codes, row-major [rows, cols], little-endian. A null
+ *       data1 or data2 is an absent member; a null data0 gives a null result
  *   <li>scale0, scale1, scale2: binary, the scales of the members' rows where the source stores codes; null elsewhere
  *   <li>scheme: string, BF16, F16 or F32 as safetensors names them, or {@link org.sparkfp4.formats.WeightScheme#text}
  *   <li>cols: bigint, a positive multiple of 16, the same of all members
  *   <li>amax: float, the largest |w| where it is known (a tensor cut into slabs); null: it is found over the members
+ *   <li>importance: binary, the statistics of the members' common input for a weighted search, binary32 little-endian:
+ *       E[x^2] [cols], or E[x x^T] of each block [cols / 16, 16, 16]; its length tells which. Null: the unit is swept
+ *       without. Of no use to other searches
  * </ul>
  *
  * <p>The result is {@link #RETURN_TYPE}: packed is [rows, cols / 2] codes a member and scales [rows, cols / 16] E4M3
@@ -39,7 +42,7 @@ import org.sparkfp4.kernels.KernelChoice;
  * it.
  */
 public class Nvfp4Quantize implements
-    UDF9<byte[], byte[], byte[], byte[], byte[], byte[], String, Long, Float, Row>, ArrowUdf {
+    UDF10<byte[], byte[], byte[], byte[], byte[], byte[], String, Long, Float, byte[], Row>, ArrowUdf {
   /**
    * A struct of packed: binary, scales: binary, amax: float, sum_squares and squared_error: array of double,
    * global_scale: float, requantized: array of bigint.
@@ -54,25 +57,29 @@ public class Nvfp4Quantize implements
       .add("requantized", DataTypes.createArrayType(DataTypes.LongType));
 
   private final Nvfp4Recipe recipe;
+  private final ScaleSearch search;
   private final LazyKernel kernel;
 
   /**
    * On the CPU.
    *
    * @param recipe whose arithmetic
+   * @param search how block scales are chosen
    * @param tier of the kernels, as {@link org.sparkfp4.kernels.Nvfp4Kernels#forTier} takes it: "auto" or a tier's name
    */
-  public Nvfp4Quantize(Nvfp4Recipe recipe, String tier) {
-    this(recipe, KernelChoice.cpu(tier));
+  public Nvfp4Quantize(Nvfp4Recipe recipe, ScaleSearch search, String tier) {
+    this(recipe, search, KernelChoice.cpu(tier));
   }
 
   /**
    * On any device but the RAPIDS Accelerator's columns, see {@link Nvfp4Functions#quantize}.
    *
    * @param recipe whose arithmetic
+   * @param search how block scales are chosen
    */
-  public Nvfp4Quantize(Nvfp4Recipe recipe, KernelChoice kernels) {
+  public Nvfp4Quantize(Nvfp4Recipe recipe, ScaleSearch search, KernelChoice kernels) {
     this.recipe = Objects.requireNonNull(recipe, "recipe");
+    this.search = Objects.requireNonNull(search, "search");
     this.kernel = new LazyKernel(kernels);
   }
 
@@ -80,9 +87,13 @@ public class Nvfp4Quantize implements
     return recipe;
   }
 
+  final ScaleSearch search() {
+    return search;
+  }
+
   @Override
   public Row call(byte[] data0, byte[] data1, byte[] data2, byte[] scale0, byte[] scale1, byte[] scale2,
-      String scheme, Long cols, Float amax) {
+      String scheme, Long cols, Float amax, byte[] importance) {
     if (data0 == null) {
       return null;
     }
@@ -90,13 +101,16 @@ public class Nvfp4Quantize implements
     try (NativeScratch scratch = new NativeScratch(ArrowUtils.rootAllocator())) {
       byte[][] members = {data0, data1, data2};
       byte[][] memberScales = {scale0, scale1, scale2};
-      WeightUnit unit = new WeightUnit(Segments.copied(members, memberScales, scheme, scratch), cols, amax);
+      ImportanceBytes weighing =
+          importance == null ? null : new ImportanceBytes(scratch.copy(importance), importance.length);
+      WeightUnit unit =
+          new WeightUnit(Segments.copied(members, memberScales, scheme, scratch), cols, amax, weighing);
       byte[] packed = new byte[Math.toIntExact(unit.packedBytes())];
       byte[] scales = new byte[Math.toIntExact(unit.scalesBytes())];
       ArrowBuf packedOut = scratch.take(packed.length);
       ArrowBuf scalesOut = scratch.take(scales.length);
       WeightUnit.Encoded encoded =
-          unit.encode(kernel.kernel(), recipe, packedOut.memoryAddress(), scalesOut.memoryAddress());
+          unit.encode(kernel.kernel(), recipe, search, packedOut.memoryAddress(), scalesOut.memoryAddress());
       packedOut.getBytes(0, packed);
       scalesOut.getBytes(0, scales);
       return RowFactory.create(packed, scales, encoded.amax(), encoded.sumSquares(), encoded.squaredErrors(),
@@ -106,6 +120,6 @@ public class Nvfp4Quantize implements
 
   @Override
   public ArrowEvaluator open(BufferAllocator allocator) {
-    return new QuantizeEvaluator(recipe, kernel.kernel(), allocator);
+    return new QuantizeEvaluator(recipe, search, kernel.kernel(), allocator);
   }
 }

@@ -12,23 +12,27 @@ import org.apache.spark.sql.util.ArrowUtils;
 import org.apache.spark.sql.vectorized.ArrowColumnVector;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.sparkfp4.formats.Nvfp4Recipe;
+import org.sparkfp4.formats.ScaleSearch;
 import org.sparkfp4.kernels.Nvfp4Kernel;
 
 /** {@link Nvfp4Quantize} on columns: kernels read the payloads and write the results where they lie. */
 final class QuantizeEvaluator implements ArrowEvaluator {
   private static final int COLS = 7;
   private static final int AMAX = 8;
+  private static final int IMPORTANCE = 9;
   private static final Field RESULT =
       ArrowUtils.toArrowField("nvfp4", Nvfp4Quantize.RETURN_TYPE, true, null, false);
 
   private final Nvfp4Recipe recipe;
+  private final ScaleSearch search;
   private final Nvfp4Kernel kernel;
   private final BufferAllocator allocator;
   private final BinaryResult packed;
   private final BinaryResult scales;
 
-  QuantizeEvaluator(Nvfp4Recipe recipe, Nvfp4Kernel kernel, BufferAllocator allocator) {
+  QuantizeEvaluator(Nvfp4Recipe recipe, ScaleSearch search, Nvfp4Kernel kernel, BufferAllocator allocator) {
     this.recipe = recipe;
+    this.search = search;
     this.kernel = kernel;
     this.allocator = allocator;
     this.packed = new BinaryResult("packed", allocator);
@@ -59,7 +63,8 @@ final class QuantizeEvaluator implements ArrowEvaluator {
     for (int row = 0; row < rows; row++) {
       Segments segments = reader.segments(row);
       if (segments != null) {
-        units[row] = new WeightUnit(segments, reader.longAt(COLS, row), reader.floatAt(AMAX, row));
+        units[row] = new WeightUnit(
+            segments, reader.longAt(COLS, row), reader.floatAt(AMAX, row), reader.importanceAt(IMPORTANCE, row));
       }
     }
 
@@ -92,7 +97,7 @@ final class QuantizeEvaluator implements ArrowEvaluator {
       }
 
       WeightUnit.Encoded encoded = unit.encode(
-          kernel, recipe, packed.append(unit.packedBytes()), scales.append(unit.scalesBytes()));
+          kernel, recipe, search, packed.append(unit.packedBytes()), scales.append(unit.scalesBytes()));
       amax.setSafe(row, encoded.amax());
       set(sumSquares, row, encoded.sumSquares());
       set(squaredErrors, row, encoded.squaredErrors());

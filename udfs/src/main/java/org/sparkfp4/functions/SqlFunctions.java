@@ -18,6 +18,7 @@ import org.apache.spark.sql.internal.ToScalaUDF;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.sparkfp4.formats.Nvfp4Recipe;
+import org.sparkfp4.formats.ScaleSearch;
 import org.sparkfp4.kernels.KernelChoice;
 import scala.Function1;
 import scala.Option;
@@ -52,10 +53,10 @@ public final class SqlFunctions {
 
   private static Expression quantize(Seq<Expression> arguments) {
     List<Expression> given = checked("nvfp4_quantize", arguments, 3);
-    Nvfp4Quantize function = Nvfp4Functions.quantize(Nvfp4Recipe.MODELOPT, kernels());
+    Nvfp4Quantize function = Nvfp4Functions.quantize(Nvfp4Recipe.MODELOPT, ScaleSearch.RTN, kernels());
     return expression("nvfp4_quantize", ToScalaUDF.apply(function), Nvfp4Quantize.RETURN_TYPE,
-        payloads(given.get(0), given.get(1), given.get(2), absent(DataTypes.FloatType)),
-        List.of(BINARY, BINARY, BINARY, BINARY, BINARY, BINARY, STRING, LONG, FLOAT));
+        payloads(given.get(0), given.get(1), given.get(2), absent(DataTypes.FloatType), absent(DataTypes.BinaryType)),
+        List.of(BINARY, BINARY, BINARY, BINARY, BINARY, BINARY, STRING, LONG, FLOAT, BINARY));
   }
 
   private static Expression amax(Seq<Expression> arguments) {

@@ -6,7 +6,9 @@ import org.sparkfp4.formats.Mxfp4;
 import org.sparkfp4.formats.NonFiniteException;
 import org.sparkfp4.formats.Nvfp4;
 import org.sparkfp4.formats.Nvfp4Recipe;
+import org.sparkfp4.formats.ScaleSearch;
 import org.sparkfp4.formats.SourceScheme;
+import org.sparkfp4.kernels.BlockSearch;
 import org.sparkfp4.kernels.Nvfp4Kernel;
 
 /** The members of one row, [rows, cols] each, that share one global scale. */
@@ -16,17 +18,31 @@ final class WeightUnit {
   private final long[] rows;
   private final long cols;
   private final Float knownAmax;
+  private final ImportanceBytes importance;
 
   /**
    * @param knownAmax null where it is yet to be found
    * @throws IllegalArgumentException if cols, a member's length or the amax cannot be
    */
   WeightUnit(Segments segments, Long cols, Float knownAmax) {
+    this(segments, cols, knownAmax, null);
+  }
+
+  /**
+   * @param importance what a weighted search weighs by; null where there are no statistics
+   * @throws IllegalArgumentException if it is not that of the columns, too
+   */
+  WeightUnit(Segments segments, Long cols, Float knownAmax, ImportanceBytes importance) {
     this.segments = segments;
     this.scheme = segments.scheme();
     this.rows = segments.rows(cols);
     this.cols = cols;
     this.knownAmax = knownAmax;
+    this.importance = importance;
+    if (importance != null) {
+      importance.check(this.cols);
+    }
+
     if (knownAmax != null) {
       Nvfp4.isZero(knownAmax);
     }
@@ -58,13 +74,14 @@ final class WeightUnit {
   }
 
   /**
-   * Encodes all members with one global scale, each member's bytes after the last one's.
+   * Encodes all members with one global scale, each member's bytes after the last one's. A weighted search of a unit
+   * without importance sweeps.
    *
    * @param packed address of {@link #packedBytes} bytes
    * @param scales address of {@link #scalesBytes} bytes
    * @throws NonFiniteException if a weight is not finite; its segment is the member
    */
-  Encoded encode(Nvfp4Kernel kernel, Nvfp4Recipe recipe, long packed, long scales) {
+  Encoded encode(Nvfp4Kernel kernel, Nvfp4Recipe recipe, ScaleSearch search, long packed, long scales) {
     ErrorSums[] sums = new ErrorSums[rows.length];
     Arrays.setAll(sums, member -> new ErrorSums());
     if (scheme.isMxfp4()) {
@@ -72,28 +89,40 @@ final class WeightUnit {
     }
 
     float amax = scheme.isStored()
-        ? encodeStored(kernel, recipe, packed, scales, sums)
-        : encodePlain(kernel, recipe, packed, scales, sums);
-    return new Encoded(amax, recipe.globalScale(amax, scheme.elements()), new long[rows.length], sums);
+        ? encodeStored(kernel, recipe, choice(search), packed, scales, sums)
+        : encodePlain(kernel, recipe, choice(search), packed, scales, sums);
+    return new Encoded(amax, search.globalScale(recipe, amax, scheme.elements()), new long[rows.length], sums);
   }
 
-  private float encodePlain(Nvfp4Kernel kernel, Nvfp4Recipe recipe, long packed, long scales, ErrorSums[] sums) {
-    if (knownAmax == null) {
-      return kernel.encodeUnit(recipe, scheme.plain(), segments.addresses(), rows, cols, packed, scales, sums);
+  private BlockSearch choice(ScaleSearch search) {
+    if (search != ScaleSearch.WEIGHTED) {
+      return BlockSearch.of(search);
     }
 
-    kernel.encode(recipe, scheme.plain(), segments.addresses(), rows, cols, knownAmax, packed, scales, sums);
+    return importance == null
+        ? BlockSearch.of(ScaleSearch.SWEEP)
+        : BlockSearch.weighted(importance.weighting(cols), importance.address());
+  }
+
+  private float encodePlain(Nvfp4Kernel kernel, Nvfp4Recipe recipe, BlockSearch search, long packed, long scales,
+      ErrorSums[] sums) {
+    if (knownAmax == null) {
+      return kernel.encodeUnit(recipe, search, scheme.plain(), segments.addresses(), rows, cols, packed, scales, sums);
+    }
+
+    kernel.encode(recipe, search, scheme.plain(), segments.addresses(), rows, cols, knownAmax, packed, scales, sums);
     return knownAmax;
   }
 
-  private float encodeStored(Nvfp4Kernel kernel, Nvfp4Recipe recipe, long packed, long scales, ErrorSums[] sums) {
+  private float encodeStored(Nvfp4Kernel kernel, Nvfp4Recipe recipe, BlockSearch search, long packed, long scales,
+      ErrorSums[] sums) {
     if (knownAmax == null) {
       return kernel.encodeUnit(
-          recipe, scheme.stored(), segments.addresses(), segments.scales(), rows, cols, packed, scales, sums);
+          recipe, search, scheme.stored(), segments.addresses(), segments.scales(), rows, cols, packed, scales, sums);
     }
 
-    kernel.encode(
-        recipe, scheme.stored(), segments.addresses(), segments.scales(), rows, cols, knownAmax, packed, scales, sums);
+    kernel.encode(recipe, search, scheme.stored(), segments.addresses(), segments.scales(), rows, cols, knownAmax,
+        packed, scales, sums);
     return knownAmax;
   }
 

@@ -13,9 +13,6 @@ import org.sparkfp4.formats.WeightScheme;
  * <p>On host memory any thread may call; on device memory only the one whose current device it is.
  */
 final class CudaKernel implements Nvfp4Kernel {
-  /** As {@code sparkfp4_cuda_search} numbers it. */
-  private static final int RTN = 0;
-
   private final CudaMemory memory;
 
   CudaKernel(CudaMemory memory) {
@@ -44,8 +41,8 @@ final class CudaKernel implements Nvfp4Kernel {
   }
 
   @Override
-  public void encode(Nvfp4Recipe recipe, ElementType type, long[] addresses, long[] rows, long cols, float amax,
-      long packed, long scales, ErrorSums[] sums) {
+  public void encode(Nvfp4Recipe recipe, BlockSearch search, ElementType type, long[] addresses, long[] rows, long cols,
+      float amax, long packed, long scales, ErrorSums[] sums) {
     long[] blocks = Segments.blocks(addresses, rows, cols, sums);
     if (Nvfp4.isZero(amax)) {
       Segments.encodeZero(recipe, blocks, packed, scales, memory::fill);
@@ -55,20 +52,21 @@ final class CudaKernel implements Nvfp4Kernel {
     double[] totals = totals(sums);
     Found found = new Found();
     run(found, (context, scratch) -> CudaBinding.encode(
-        context, scratch, NativeKernel.code(recipe), RTN, 0, NativeKernel.code(type), addresses, rows, cols,
-        recipe.globalScale(amax, type), packed, scales, totals, found.value, found.where));
+        context, scratch, NativeKernel.code(recipe), NativeKernel.code(search), search.importance(),
+        NativeKernel.code(type), addresses, rows, cols, search.search().globalScale(recipe, amax, type), packed, scales,
+        totals, found.value, found.where));
     NativeKernel.set(sums, totals);
   }
 
   @Override
-  public float encodeUnit(Nvfp4Recipe recipe, ElementType type, long[] addresses, long[] rows, long cols, long packed,
-      long scales, ErrorSums[] sums) {
+  public float encodeUnit(Nvfp4Recipe recipe, BlockSearch search, ElementType type, long[] addresses, long[] rows,
+      long cols, long packed, long scales, ErrorSums[] sums) {
     Segments.blocks(addresses, rows, cols, sums);
     double[] totals = totals(sums);
     Found found = new Found();
     run(found, (context, scratch) -> CudaBinding.encodeUnit(
-        context, scratch, NativeKernel.code(recipe), RTN, 0, NativeKernel.code(type), addresses, rows, cols, packed,
-        scales, totals, found.value, found.where));
+        context, scratch, NativeKernel.code(recipe), NativeKernel.code(search), search.importance(),
+        NativeKernel.code(type), addresses, rows, cols, packed, scales, totals, found.value, found.where));
     NativeKernel.set(sums, totals);
     return found.value[0];
   }
@@ -85,8 +83,8 @@ final class CudaKernel implements Nvfp4Kernel {
   }
 
   @Override
-  public void encode(Nvfp4Recipe recipe, WeightScheme scheme, long[] codes, long[] scales, long[] rows, long cols,
-      float amax, long packed, long scalesOut, ErrorSums[] sums) {
+  public void encode(Nvfp4Recipe recipe, BlockSearch search, WeightScheme scheme, long[] codes, long[] scales,
+      long[] rows, long cols, float amax, long packed, long scalesOut, ErrorSums[] sums) {
     Segments.check(codes, scales, rows);
     long[] blocks = Segments.blocks(codes, rows, cols, sums);
     if (Nvfp4.isZero(amax)) {
@@ -97,23 +95,24 @@ final class CudaKernel implements Nvfp4Kernel {
     double[] totals = totals(sums);
     Found found = new Found();
     run(found, (context, scratch) -> CudaBinding.quantizedEncode(
-        context, scratch, NativeKernel.code(recipe), RTN, 0, NativeKernel.code(scheme.codes()),
-        NativeKernel.code(scheme.scales()), scheme.blockRows(), scheme.blockCols(), codes, scales, rows, cols,
-        recipe.globalScale(amax, ElementType.F32), packed, scalesOut, totals, found.value, found.where));
+        context, scratch, NativeKernel.code(recipe), NativeKernel.code(search), search.importance(),
+        NativeKernel.code(scheme.codes()), NativeKernel.code(scheme.scales()), scheme.blockRows(), scheme.blockCols(),
+        codes, scales, rows, cols, search.search().globalScale(recipe, amax, ElementType.F32), packed, scalesOut, totals,
+        found.value, found.where));
     NativeKernel.set(sums, totals);
   }
 
   @Override
-  public float encodeUnit(Nvfp4Recipe recipe, WeightScheme scheme, long[] codes, long[] scales, long[] rows, long cols,
-      long packed, long scalesOut, ErrorSums[] sums) {
+  public float encodeUnit(Nvfp4Recipe recipe, BlockSearch search, WeightScheme scheme, long[] codes, long[] scales,
+      long[] rows, long cols, long packed, long scalesOut, ErrorSums[] sums) {
     Segments.check(codes, scales, rows);
     Segments.blocks(codes, rows, cols, sums);
     double[] totals = totals(sums);
     Found found = new Found();
     run(found, (context, scratch) -> CudaBinding.quantizedEncodeUnit(
-        context, scratch, NativeKernel.code(recipe), RTN, 0, NativeKernel.code(scheme.codes()),
-        NativeKernel.code(scheme.scales()), scheme.blockRows(), scheme.blockCols(), codes, scales, rows, cols, packed,
-        scalesOut, totals, found.value, found.where));
+        context, scratch, NativeKernel.code(recipe), NativeKernel.code(search), search.importance(),
+        NativeKernel.code(scheme.codes()), NativeKernel.code(scheme.scales()), scheme.blockRows(), scheme.blockCols(),
+        codes, scales, rows, cols, packed, scalesOut, totals, found.value, found.where));
     NativeKernel.set(sums, totals);
     return found.value[0];
   }

@@ -11,6 +11,7 @@ import org.sparkfp4.formats.Mxfp4;
 import org.sparkfp4.formats.NonFiniteException;
 import org.sparkfp4.formats.Nvfp4;
 import org.sparkfp4.formats.Nvfp4Recipe;
+import org.sparkfp4.formats.ScaleChoice;
 import org.sparkfp4.formats.WeightScheme;
 
 /** The reference on native memory. Buffers hold less than 2 GiB, so a segment goes through it in pieces. */
@@ -57,15 +58,16 @@ final class JavaKernel implements Nvfp4Kernel {
   }
 
   @Override
-  public void encode(Nvfp4Recipe recipe, ElementType type, long[] addresses, long[] rows, long cols, float amax,
-      long packedAddress, long scalesAddress, ErrorSums[] sums) {
+  public void encode(Nvfp4Recipe recipe, BlockSearch search, ElementType type, long[] addresses, long[] rows, long cols,
+      float amax, long packedAddress, long scalesAddress, ErrorSums[] sums) {
     long[] blocks = Segments.blocks(addresses, rows, cols, sums);
     if (Nvfp4.isZero(amax)) {
       Segments.encodeZero(recipe, blocks, packedAddress, scalesAddress);
       return;
     }
 
-    float globalScale = recipe.globalScale(amax, type);
+    ScaleChoice choice = search.choice(cols);
+    float globalScale = search.search().globalScale(recipe, amax, type);
     long packed = packedAddress;
     long scales = scalesAddress;
     for (int segment = 0; segment < addresses.length; segment++) {
@@ -77,8 +79,8 @@ final class JavaKernel implements Nvfp4Kernel {
         ByteBuffer scalesPiece = buffer(scales, size / Nvfp4.BLOCK);
         ErrorSums segmentSums = sums == null ? null : sums[segment];
         try {
-          Nvfp4.encode(recipe, type, data, size / Nvfp4.BLOCK, Nvfp4.BLOCK, globalScale, packedPiece, scalesPiece,
-              segmentSums);
+          Nvfp4.encode(recipe, choice.after(start / Nvfp4.BLOCK), type, data, size / Nvfp4.BLOCK, Nvfp4.BLOCK,
+              globalScale, packedPiece, scalesPiece, segmentSums);
         } catch (NonFiniteException e) {
           throw relocated(e, segment, start);
         }
@@ -106,8 +108,8 @@ final class JavaKernel implements Nvfp4Kernel {
   }
 
   @Override
-  public void encode(Nvfp4Recipe recipe, WeightScheme scheme, long[] codes, long[] scales, long[] rows, long cols,
-      float amax, long packed, long scalesOut, ErrorSums[] sums) {
+  public void encode(Nvfp4Recipe recipe, BlockSearch search, WeightScheme scheme, long[] codes, long[] scales,
+      long[] rows, long cols, float amax, long packed, long scalesOut, ErrorSums[] sums) {
     Segments.check(codes, scales, rows);
     long[] blocks = Segments.blocks(codes, rows, cols, sums);
     if (Nvfp4.isZero(amax)) {
@@ -115,15 +117,17 @@ final class JavaKernel implements Nvfp4Kernel {
       return;
     }
 
-    float globalScale = recipe.globalScale(amax, ElementType.F32);
+    ScaleChoice choice = search.choice(cols);
+    float globalScale = search.search().globalScale(recipe, amax, ElementType.F32);
     long elementsBefore = 0;
     for (QuantizedPiece piece : pieces(scheme, codes, scales, rows, cols)) {
       long elements = piece.rows() * cols;
       ByteBuffer packedPiece = buffer(packed + elementsBefore / 2, elements / 2);
       ByteBuffer scalesPiece = buffer(scalesOut + elementsBefore / Nvfp4.BLOCK, elements / Nvfp4.BLOCK);
       try {
-        Nvfp4.encode(recipe, scheme, piece.codes(), piece.scales(), piece.rows(), cols, globalScale, packedPiece,
-            scalesPiece, sums == null ? null : sums[piece.segment()]);
+        // A piece begins with a row.
+        Nvfp4.encode(recipe, choice, scheme, piece.codes(), piece.scales(), piece.rows(), cols, globalScale,
+            packedPiece, scalesPiece, sums == null ? null : sums[piece.segment()]);
       } catch (NonFiniteException e) {
         throw relocated(e, piece.segment(), piece.firstRow() * cols);
       }

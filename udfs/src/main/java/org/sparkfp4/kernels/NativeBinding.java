@@ -23,12 +23,13 @@ final class NativeBinding {
   static native int amax(int tier, int type, long[] addresses, long[] elements, float[] value, long[] where);
 
   /**
+   * @param importance address of the statistics of a weighted search, or 0
    * @param sums takes two a segment, or is null
    * @param value takes the first element that is not finite
    * @param where takes that element's segment and index
    */
-  static native int encode(int tier, int recipe, int type, long[] addresses, long[] rows, long cols, float globalScale,
-      long packed, long scales, double[] sums, float[] value, long[] where);
+  static native int encode(int tier, int recipe, int search, long importance, int type, long[] addresses, long[] rows,
+      long cols, float globalScale, long packed, long scales, double[] sums, float[] value, long[] where);
 
   /**
    * As {@link #amax}, of a quantized source; the scheme is code type, scale type, block rows, block columns.
@@ -40,9 +41,9 @@ final class NativeBinding {
       long[] scales, long[] rows, long cols, float[] value, long[] where);
 
   /** As {@link #encode}, of a quantized source. */
-  static native int quantizedEncode(int tier, int recipe, int codeType, int scaleType, long blockRows, long blockCols,
-      long[] codes, long[] scales, long[] rows, long cols, float globalScale, long packed, long scalesOut,
-      double[] sums, float[] value, long[] where);
+  static native int quantizedEncode(int tier, int recipe, int search, long importance, int codeType, int scaleType,
+      long blockRows, long blockCols, long[] codes, long[] scales, long[] rows, long cols, float globalScale,
+      long packed, long scalesOut, double[] sums, float[] value, long[] where);
 
   /**
    * @param value takes the value of the first scale that is refused

@@ -9,6 +9,7 @@ import org.sparkfp4.formats.Nvfp4;
 import org.sparkfp4.formats.Nvfp4Recipe;
 import org.sparkfp4.formats.ScaleType;
 import org.sparkfp4.formats.WeightScheme;
+import org.sparkfp4.formats.Weighting;
 
 /** A tier of the native library. */
 final class NativeKernel implements Nvfp4Kernel {
@@ -46,8 +47,8 @@ final class NativeKernel implements Nvfp4Kernel {
   }
 
   @Override
-  public void encode(Nvfp4Recipe recipe, ElementType type, long[] addresses, long[] rows, long cols, float amax,
-      long packedAddress, long scalesAddress, ErrorSums[] sums) {
+  public void encode(Nvfp4Recipe recipe, BlockSearch search, ElementType type, long[] addresses, long[] rows, long cols,
+      float amax, long packedAddress, long scalesAddress, ErrorSums[] sums) {
     long[] blocks = Segments.blocks(addresses, rows, cols, sums);
     if (Nvfp4.isZero(amax)) {
       Segments.encodeZero(recipe, blocks, packedAddress, scalesAddress);
@@ -57,8 +58,9 @@ final class NativeKernel implements Nvfp4Kernel {
     double[] totals = sums == null ? null : new double[2 * sums.length];
     float[] value = new float[1];
     long[] where = new long[2];
-    int status = NativeBinding.encode(tier.ordinal(), code(recipe), code(type), addresses, rows, cols,
-        recipe.globalScale(amax, type), packedAddress, scalesAddress, totals, value, where);
+    int status = NativeBinding.encode(tier.ordinal(), code(recipe), code(search), search.importance(), code(type),
+        addresses, rows, cols, search.search().globalScale(recipe, amax, type), packedAddress, scalesAddress, totals,
+        value, where);
     check(status, value, where);
     set(sums, totals);
   }
@@ -76,8 +78,8 @@ final class NativeKernel implements Nvfp4Kernel {
   }
 
   @Override
-  public void encode(Nvfp4Recipe recipe, WeightScheme scheme, long[] codes, long[] scales, long[] rows, long cols,
-      float amax, long packed, long scalesOut, ErrorSums[] sums) {
+  public void encode(Nvfp4Recipe recipe, BlockSearch search, WeightScheme scheme, long[] codes, long[] scales,
+      long[] rows, long cols, float amax, long packed, long scalesOut, ErrorSums[] sums) {
     Segments.check(codes, scales, rows);
     long[] blocks = Segments.blocks(codes, rows, cols, sums);
     if (Nvfp4.isZero(amax)) {
@@ -88,9 +90,9 @@ final class NativeKernel implements Nvfp4Kernel {
     double[] totals = sums == null ? null : new double[2 * sums.length];
     float[] value = new float[1];
     long[] where = new long[2];
-    int status = NativeBinding.quantizedEncode(tier.ordinal(), code(recipe), code(scheme.codes()),
-        code(scheme.scales()), scheme.blockRows(), scheme.blockCols(), codes, scales, rows, cols,
-        recipe.globalScale(amax, ElementType.F32), packed, scalesOut, totals, value, where);
+    int status = NativeBinding.quantizedEncode(tier.ordinal(), code(recipe), code(search), search.importance(),
+        code(scheme.codes()), code(scheme.scales()), scheme.blockRows(), scheme.blockCols(), codes, scales, rows, cols,
+        search.search().globalScale(recipe, amax, ElementType.F32), packed, scalesOut, totals, value, where);
     check(status, value, where);
     set(sums, totals);
   }
@@ -171,6 +173,16 @@ final class NativeKernel implements Nvfp4Kernel {
     return switch (recipe) {
       case MODELOPT -> 0;
       case COMPRESSED_TENSORS -> 1;
+    };
+  }
+
+  /** As {@code sparkfp4_search} numbers them. */
+  static int code(BlockSearch search) {
+    return switch (search.search()) {
+      case RTN -> 0;
+      case FOUR_OVER_SIX -> 1;
+      case SWEEP -> 2;
+      case WEIGHTED -> search.weighting() == Weighting.DIAGONAL ? 3 : 4;
     };
   }
 

@@ -37,6 +37,8 @@ public interface Nvfp4Kernel {
    * once. A unit that {@link Nvfp4#isZero is zero} gets codes 0, zero block scales and error sums of 0.
    *
    * @param recipe whose arithmetic
+   * @param search how block scales are chosen; the global scale is {@link
+   *     org.sparkfp4.formats.ScaleSearch#globalScale} of the amax
    * @param type of the little-endian source elements
    * @param addresses of the segments, each [rows, cols]
    * @param rows of the segments, as many as addresses
@@ -49,21 +51,21 @@ public interface Nvfp4Kernel {
    * @throws IllegalArgumentException if the arrays differ in length, a size is negative, cols is no multiple of 16, or
    *     amax is negative or not finite
    */
-  void encode(Nvfp4Recipe recipe, ElementType type, long[] addresses, long[] rows, long cols, float amax,
-      long packedAddress, long scalesAddress, ErrorSums[] sums);
+  void encode(Nvfp4Recipe recipe, BlockSearch search, ElementType type, long[] addresses, long[] rows, long cols,
+      float amax, long packedAddress, long scalesAddress, ErrorSums[] sums);
 
   /**
    * Encodes a whole unit whose amax is yet to be found. A kernel that must fetch the sources from elsewhere fetches them
-   * once for both. Otherwise as {@link #amax} and {@link #encode(Nvfp4Recipe, ElementType, long[], long[], long, float,
-   * long, long, ErrorSums[])}.
+   * once for both. Otherwise as {@link #amax} and {@link #encode(Nvfp4Recipe, BlockSearch, ElementType, long[], long[],
+   * long, float, long, long, ErrorSums[])}.
    *
    * @return the amax
    */
-  default float encodeUnit(Nvfp4Recipe recipe, ElementType type, long[] addresses, long[] rows, long cols, long packed,
-      long scales, ErrorSums[] sums) {
+  default float encodeUnit(Nvfp4Recipe recipe, BlockSearch search, ElementType type, long[] addresses, long[] rows,
+      long cols, long packed, long scales, ErrorSums[] sums) {
     long[] elements = Arrays.stream(rows).map(count -> Math.multiplyExact(count, cols)).toArray();
     float amax = amax(type, addresses, elements);
-    encode(recipe, type, addresses, rows, cols, amax, packed, scales, sums);
+    encode(recipe, search, type, addresses, rows, cols, amax, packed, scales, sums);
     return amax;
   }
 
@@ -83,25 +85,25 @@ public interface Nvfp4Kernel {
 
   /**
    * Encodes segments of a quantized source; their dequantized weights are F32 elements. Otherwise as {@link
-   * #encode(Nvfp4Recipe, ElementType, long[], long[], long, float, long, long, ErrorSums[])}.
+   * #encode(Nvfp4Recipe, BlockSearch, ElementType, long[], long[], long, float, long, long, ErrorSums[])}.
    *
    * @param scheme how the segments are stored; a segment begins at a row that is a multiple of its blockRows
    * @param codes addresses of the segments' codes, each {@link WeightScheme#codeBytes} long
    * @param scales addresses of the segments' scales, each {@link WeightScheme#scaleBytes} long
    * @param scalesOut takes rows * cols / 16 bytes over all segments, E4M3, [rows, cols / 16]
    */
-  void encode(Nvfp4Recipe recipe, WeightScheme scheme, long[] codes, long[] scales, long[] rows, long cols, float amax,
-      long packed, long scalesOut, ErrorSums[] sums);
+  void encode(Nvfp4Recipe recipe, BlockSearch search, WeightScheme scheme, long[] codes, long[] scales, long[] rows,
+      long cols, float amax, long packed, long scalesOut, ErrorSums[] sums);
 
   /**
    * Encodes a whole unit of a quantized source whose amax is yet to be found.
    *
    * @return the amax
    */
-  default float encodeUnit(Nvfp4Recipe recipe, WeightScheme scheme, long[] codes, long[] scales, long[] rows, long cols,
-      long packed, long scalesOut, ErrorSums[] sums) {
+  default float encodeUnit(Nvfp4Recipe recipe, BlockSearch search, WeightScheme scheme, long[] codes, long[] scales,
+      long[] rows, long cols, long packed, long scalesOut, ErrorSums[] sums) {
     float amax = amax(scheme, codes, scales, rows, cols);
-    encode(recipe, scheme, codes, scales, rows, cols, amax, packed, scalesOut, sums);
+    encode(recipe, search, scheme, codes, scales, rows, cols, amax, packed, scalesOut, sums);
     return amax;
   }
 
@@ -117,7 +119,8 @@ public interface Nvfp4Kernel {
   int largestExponent(long[] scales, long[] counts);
 
   /**
-   * Casts segments of an MXFP4 source to NVFP4, as {@link Mxfp4} defines it: exactly where the exponents allow it.
+   * Casts segments of an MXFP4 source to NVFP4, as {@link Mxfp4} defines it: exactly where the exponents allow it. No
+   * search changes that.
    *
    * @param codes addresses of the segments' codes, each [rows, cols / 2]
    * @param scales addresses of the segments' E8M0 bytes, each [rows, cols / 32]

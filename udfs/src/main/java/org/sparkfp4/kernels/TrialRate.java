@@ -42,7 +42,8 @@ final class TrialRate {
     long now = begin;
     while (now - begin < NANOSECONDS) {
       kernel.encode(
-          Nvfp4Recipe.MODELOPT, ElementType.BF16, new long[] {source}, new long[] {ROWS}, COLS, 1f, packed, scales, null);
+          Nvfp4Recipe.MODELOPT, BlockSearch.RTN, ElementType.BF16, new long[] {source}, new long[] {ROWS}, COLS, 1f,
+          packed, scales, null);
       done += bytes;
       now = System.nanoTime();
     }

@@ -3,6 +3,7 @@ package org.sparkfp4.functions;
 import ai.rapids.cudf.BaseDeviceMemoryBuffer;
 import ai.rapids.cudf.ColumnVector;
 import ai.rapids.cudf.ColumnView;
+import ai.rapids.cudf.Cuda;
 import ai.rapids.cudf.HostMemoryBuffer;
 
 /**
@@ -10,11 +11,11 @@ import ai.rapids.cudf.HostMemoryBuffer;
  * values stay where they are. Valid as long as the column is.
  */
 final class DevicePayloads {
-  private final long data;
+  private final BaseDeviceMemoryBuffer data;
   private final int[] offsets;
   private final byte[] validity;
 
-  private DevicePayloads(long data, int[] offsets, byte[] validity) {
+  private DevicePayloads(BaseDeviceMemoryBuffer data, int[] offsets, byte[] validity) {
     this.data = data;
     this.offsets = offsets;
     this.validity = validity;
@@ -38,8 +39,7 @@ final class DevicePayloads {
     }
 
     try (ColumnView values = column.getChildColumnView(0)) {
-      BaseDeviceMemoryBuffer bytes = values.getData();
-      return new DevicePayloads(bytes == null ? 0 : bytes.getAddress(), offsets, validity(column));
+      return new DevicePayloads(values.getData(), offsets, validity(column));
     }
   }
 
@@ -63,10 +63,25 @@ final class DevicePayloads {
 
   /** The value's address on the device. */
   long address(int row) {
-    return data + offsets[row];
+    return data == null ? 0 : data.getAddress() + offsets[row];
   }
 
   long bytes(int row) {
     return offsets[row + 1] - offsets[row];
+  }
+
+  /** A copy of the value, which belongs to the caller. */
+  HostMemoryBuffer copyToHost(int row) {
+    HostMemoryBuffer copy = HostMemoryBuffer.allocate(Math.max(1, bytes(row)));
+    try {
+      if (bytes(row) > 0) {
+        copy.copyFromMemoryBuffer(0, data, offsets[row], bytes(row), Cuda.DEFAULT_STREAM);
+      }
+
+      return copy;
+    } catch (RuntimeException | Error e) {
+      copy.close();
+      throw e;
+    }
   }
 }

@@ -4,6 +4,7 @@ import ai.rapids.cudf.ColumnVector;
 import ai.rapids.cudf.DeviceMemoryBuffer;
 import com.nvidia.spark.RapidsUDF;
 import org.sparkfp4.formats.Nvfp4Recipe;
+import org.sparkfp4.formats.ScaleSearch;
 import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.kernels.Nvfp4Kernel;
 import org.sparkfp4.kernels.Nvfp4Kernels;
@@ -13,8 +14,8 @@ import org.sparkfp4.kernels.Nvfp4Kernels;
  * and scales where they lie on the device; only what is small comes to the host.
  */
 public final class RapidsQuantize extends Nvfp4Quantize implements RapidsUDF {
-  RapidsQuantize(Nvfp4Recipe recipe, KernelChoice kernels) {
-    super(recipe, kernels);
+  RapidsQuantize(Nvfp4Recipe recipe, ScaleSearch search, KernelChoice kernels) {
+    super(recipe, search, kernels);
   }
 
   @Override
@@ -42,7 +43,7 @@ public final class RapidsQuantize extends Nvfp4Quantize implements RapidsUDF {
       EncodedRows encoded = new EncodedRows(units.length);
       for (int row = 0; row < units.length; row++) {
         encoded.add(units[row] == null ? null : units[row].encode(
-            kernel, recipe(), packed.getAddress() + packedOffsets[row], scales.getAddress() + scalesOffsets[row]));
+            kernel, recipe(), search(), packed.getAddress() + packedOffsets[row], scales.getAddress() + scalesOffsets[row]));
       }
 
       result.addBinary(packedOffsets, packed);

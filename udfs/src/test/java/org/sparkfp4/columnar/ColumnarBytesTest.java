@@ -74,7 +74,7 @@ class ColumnarBytesTest {
     Queries.registerQuantize(spark);
     Dataset<Row> query = Queries.units(spark, Map.of("rows", "2", "step", "3"))
         .selectExpr(
-            "unit", "'x' AS mark", "q(data0, null, null, null, null, null, 'BF16', 16L, 0.5f) AS q",
+            "unit", "'x' AS mark", "q(data0, null, null, null, null, null, 'BF16', 16L, 0.5f, null) AS q",
             "null AS nothing", "2.5D AS d");
     assertThat(query.queryExecution().executedPlan().toString()).contains("ArrowProject");
     for (Row row : query.collectAsList()) {
@@ -95,7 +95,7 @@ class ColumnarBytesTest {
     Queries.registerQuantize(spark);
     Dataset<Row> query = Queries.units(spark, Map.of("rows", "4"))
         .selectExpr("unit", "name", "data0", "name AS again",
-            "q(data0, data1, data2, null, null, null, dtype, cols, amax) AS q");
+            "q(data0, data1, data2, null, null, null, dtype, cols, amax, null) AS q");
     Map<Integer, QuantizedRow> values = new TreeMap<>();
     for (Row row : query.collectAsList()) {
       assertThat(row.getString(1)).isEqualTo("experts." + row.getInt(0));

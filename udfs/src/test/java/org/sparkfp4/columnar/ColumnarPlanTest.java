@@ -66,8 +66,8 @@ class ColumnarPlanTest {
     spark.udf().register("size_of", (UDF1<byte[], Integer>) bytes -> bytes.length, DataTypes.IntegerType);
     assertRowByRow("unit", "name AS n");
     assertRowByRow("unit", "size_of(data0) AS size");
-    assertRowByRow("unit + 1 AS next", "q(data0, data1, data2, null, null, null, dtype, cols, amax) AS q");
-    assertRowByRow("q(data0, data1, data2, null, null, null, upper(dtype), cols, amax) AS q");
+    assertRowByRow("unit + 1 AS next", "q(data0, data1, data2, null, null, null, dtype, cols, amax, null) AS q");
+    assertRowByRow("q(data0, data1, data2, null, null, null, upper(dtype), cols, amax, null) AS q");
   }
 
   @Test

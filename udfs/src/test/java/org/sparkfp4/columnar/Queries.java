@@ -10,6 +10,7 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.sparkfp4.formats.Nvfp4Recipe;
+import org.sparkfp4.formats.ScaleSearch;
 import org.sparkfp4.functions.Nvfp4Quantize;
 import org.sparkfp4.functions.QuantizedRow;
 import scala.collection.immutable.Seq;
@@ -29,13 +30,14 @@ final class Queries {
   }
 
   static void registerQuantize(SparkSession spark) {
-    spark.udf().register("q", new Nvfp4Quantize(Nvfp4Recipe.MODELOPT, "auto"), Nvfp4Quantize.RETURN_TYPE);
+    Nvfp4Quantize function = new Nvfp4Quantize(Nvfp4Recipe.MODELOPT, ScaleSearch.RTN, "auto");
+    spark.udf().register("q", function, Nvfp4Quantize.RETURN_TYPE);
   }
 
   /** (unit, slab, q). */
   static Dataset<Row> quantized(SparkSession spark, Dataset<Row> units) {
     registerQuantize(spark);
-    return units.selectExpr("unit", "slab", "q(data0, data1, data2, null, null, null, dtype, cols, amax) AS q");
+    return units.selectExpr("unit", "slab", "q(data0, data1, data2, null, null, null, dtype, cols, amax, null) AS q");
   }
 
   static void write(Dataset<Row> quantized, String run) {

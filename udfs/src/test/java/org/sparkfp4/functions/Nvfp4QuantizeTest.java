@@ -14,14 +14,15 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.sparkfp4.formats.NonFiniteException;
 import org.sparkfp4.formats.Nvfp4Recipe;
+import org.sparkfp4.formats.ScaleSearch;
 
 class Nvfp4QuantizeTest {
-  private final Nvfp4Quantize function = new Nvfp4Quantize(Nvfp4Recipe.MODELOPT, "auto");
+  private final Nvfp4Quantize function = new Nvfp4Quantize(Nvfp4Recipe.MODELOPT, ScaleSearch.RTN, "auto");
 
   @ParameterizedTest
   @EnumSource
   void rowsGiveTheReferencesBytes(Nvfp4Recipe recipe) {
-    Nvfp4Quantize quantize = new Nvfp4Quantize(recipe, "auto");
+    Nvfp4Quantize quantize = new Nvfp4Quantize(recipe, ScaleSearch.RTN, "auto");
     for (int unit = 0; unit < 12; unit++) {
       WeightRow row = WeightRow.random(unit);
       assertThat(call(quantize, row)).as("unit %d", unit).isEqualTo(row.reference(recipe));
@@ -47,7 +48,7 @@ class Nvfp4QuantizeTest {
 
   @Test
   void noDataGivesNoResult() {
-    assertThat(function.call(null, new byte[32], null, null, null, null, "BF16", 16L, null)).isNull();
+    assertThat(function.call(null, new byte[32], null, null, null, null, "BF16", 16L, null, null)).isNull();
   }
 
   @Test
@@ -70,25 +71,27 @@ class Nvfp4QuantizeTest {
   @Test
   void argumentsThatCannotBeAreNamed() {
     byte[] data = new byte[64];
-    refused(() -> function.call(data, null, null, null, null, null, "I8", 16L, null), "Invalid element type: I8");
-    refused(() -> function.call(data, null, null, null, null, null, null, 16L, null), "Invalid element type: null");
-    refused(() -> function.call(data, null, null, null, null, null, "BF16", 24L, null),
+    refused(() -> function.call(data, null, null, null, null, null, "I8", 16L, null, null),
+        "Invalid element type: I8");
+    refused(() -> function.call(data, null, null, null, null, null, null, 16L, null, null),
+        "Invalid element type: null");
+    refused(() -> function.call(data, null, null, null, null, null, "BF16", 24L, null, null),
         "Invalid cols: 24, must be a positive multiple of 16");
-    refused(() -> function.call(data, null, null, null, null, null, "BF16", 0L, null), "Invalid cols: 0");
-    refused(() -> function.call(data, null, null, null, null, null, "BF16", null, null), "Invalid cols: null");
-    refused(() -> function.call(data, new byte[33], null, null, null, null, "BF16", 16L, null),
+    refused(() -> function.call(data, null, null, null, null, null, "BF16", 0L, null, null), "Invalid cols: 0");
+    refused(() -> function.call(data, null, null, null, null, null, "BF16", null, null, null), "Invalid cols: null");
+    refused(() -> function.call(data, new byte[33], null, null, null, null, "BF16", 16L, null, null),
         "Invalid data1: 33 bytes are no whole number of BF16 elements");
-    refused(() -> function.call(data, new byte[48], null, null, null, null, "BF16", 32L, null),
+    refused(() -> function.call(data, new byte[48], null, null, null, null, "BF16", 32L, null, null),
         "Invalid data1: 48 bytes are no whole number of rows of 32 BF16 elements");
-    refused(() -> function.call(data, null, data, null, null, null, "BF16", 16L, null),
+    refused(() -> function.call(data, null, data, null, null, null, "BF16", 16L, null, null),
         "Invalid data2: not null though data1 is null");
-    refused(() -> function.call(data, null, null, null, null, null, "BF16", 16L, -1f), "Invalid amax: -1.0");
+    refused(() -> function.call(data, null, null, null, null, null, "BF16", 16L, -1f, null), "Invalid amax: -1.0");
   }
 
   @Test
   void anUnknownTierIsRefusedWhereItRuns() {
-    Nvfp4Quantize quantize = new Nvfp4Quantize(Nvfp4Recipe.MODELOPT, "sse9");
-    assertThatThrownBy(() -> quantize.call(new byte[32], null, null, null, null, null, "BF16", 16L, null))
+    Nvfp4Quantize quantize = new Nvfp4Quantize(Nvfp4Recipe.MODELOPT, ScaleSearch.RTN, "sse9");
+    assertThatThrownBy(() -> quantize.call(new byte[32], null, null, null, null, null, "BF16", 16L, null, null))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining("sse9");
   }
@@ -114,6 +117,7 @@ class Nvfp4QuantizeTest {
   private static QuantizedRow call(Nvfp4Quantize quantize, WeightRow row) {
     byte[][] members = row.members();
     return QuantizedRow.ofCall(
-        quantize.call(members[0], members[1], members[2], null, null, null, row.dtype(), row.cols(), row.amax()));
+        quantize.call(members[0], members[1], members[2], null, null, null, row.dtype(), row.cols(), row.amax(),
+        null));
   }
 }

@@ -19,6 +19,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.sparkfp4.formats.NonFiniteException;
 import org.sparkfp4.formats.Nvfp4Recipe;
+import org.sparkfp4.formats.ScaleSearch;
 
 class QuantizeEvaluatorTest {
   private final BufferAllocator source = new RootAllocator();
@@ -29,7 +30,8 @@ class QuantizeEvaluatorTest {
       allocated.add(size);
     }
   }, Long.MAX_VALUE);
-  private final ArrowEvaluator evaluator = new Nvfp4Quantize(Nvfp4Recipe.MODELOPT, "auto").open(allocator);
+  private final ArrowEvaluator evaluator =
+      new Nvfp4Quantize(Nvfp4Recipe.MODELOPT, ScaleSearch.RTN, "auto").open(allocator);
 
   /** Closing an allocator throws if anything of it is in use: each test is a leak test. */
   @AfterEach
@@ -76,7 +78,7 @@ class QuantizeEvaluatorTest {
     ConstantColumnVector cols = new ConstantColumnVector(1, DataTypes.LongType);
     cols.setLong(row.cols());
     assertGivesReference(List.of(row), new ColumnVector[] {
-        payload, absent(), absent(), absent(), absent(), absent(), dtype, cols, absent()});
+        payload, absent(), absent(), absent(), absent(), absent(), dtype, cols, absent(), absent()});
   }
 
   @Test

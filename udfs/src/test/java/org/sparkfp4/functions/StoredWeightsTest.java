@@ -23,6 +23,7 @@ import org.sparkfp4.formats.Mxfp4;
 import org.sparkfp4.formats.NonFiniteException;
 import org.sparkfp4.formats.Nvfp4;
 import org.sparkfp4.formats.Nvfp4Recipe;
+import org.sparkfp4.formats.ScaleSearch;
 import org.sparkfp4.formats.SourceScheme;
 
 /** Units of weights that are stored as codes and scales. */
@@ -41,15 +42,15 @@ class StoredWeightsTest {
     byte[][] scales = {scales(scheme, 0), scales(scheme, 1), null};
     for (Nvfp4Recipe recipe : Nvfp4Recipe.values()) {
       QuantizedRow expected = reference(recipe, scheme, data, scales);
-      Nvfp4Quantize function = new Nvfp4Quantize(recipe, "auto");
+      Nvfp4Quantize function = new Nvfp4Quantize(recipe, ScaleSearch.RTN, "auto");
 
       QuantizedRow row = QuantizedRow.ofCall(function.call(
-          data[0], data[1], null, scales[0], scales[1], null, text, (long) COLS, null));
+          data[0], data[1], null, scales[0], scales[1], null, text, (long) COLS, null, null));
       assertSame(row, expected);
       assertThat(new Nvfp4Amax("auto").call(
           data[0], data[1], null, scales[0], scales[1], null, text, (long) COLS)).isEqualTo(expected.amax());
       assertThat(QuantizedRow.ofCall(function.call(
-          data[0], data[1], null, scales[0], scales[1], null, text, (long) COLS, row.amax()))).isEqualTo(row);
+          data[0], data[1], null, scales[0], scales[1], null, text, (long) COLS, row.amax(), null))).isEqualTo(row);
       try (BufferAllocator allocator = new RootAllocator();
           ArrowEvaluator evaluator = function.open(allocator);
           ColumnVector column = evaluator.evaluate(1, columns(data, scales, text))) {
@@ -106,8 +107,9 @@ class StoredWeightsTest {
     scales[1][3] = 80;
     scales[1][4] = 81;
 
-    assertThat(QuantizedRow.ofCall(new Nvfp4Quantize(Nvfp4Recipe.MODELOPT, "auto").call(
-        data[0], data[1], null, scales[0], scales[1], null, "E2M1/E8M0/1x32", (long) COLS, null)).requantized())
+    assertThat(QuantizedRow.ofCall(new Nvfp4Quantize(Nvfp4Recipe.MODELOPT, ScaleSearch.RTN, "auto").call(
+        data[0], data[1], null, scales[0], scales[1], null, "E2M1/E8M0/1x32", (long) COLS, null,
+        null)).requantized())
         .containsExactly(0L, 4L);
   }
 
@@ -121,8 +123,8 @@ class StoredWeightsTest {
           data[0], data[1], null, scales[0], scales[1], null, text, (long) COLS);
       scales[1][7] = (byte) 0xFF;
       for (Float known : new Float[] {null, amax}) {
-        assertThatThrownBy(() -> new Nvfp4Quantize(Nvfp4Recipe.MODELOPT, "auto").call(
-            data[0], data[1], null, scales[0], scales[1], null, text, (long) COLS, known))
+        assertThatThrownBy(() -> new Nvfp4Quantize(Nvfp4Recipe.MODELOPT, ScaleSearch.RTN, "auto").call(
+            data[0], data[1], null, scales[0], scales[1], null, text, (long) COLS, known, null))
             .isInstanceOf(NonFiniteException.class)
             .hasMessageContaining("NaN at element " + 7 * 32 + " of segment 1");
       }
@@ -134,18 +136,18 @@ class StoredWeightsTest {
 
   @Test
   void argumentsThatCannotBeAreNamed() {
-    Nvfp4Quantize f = new Nvfp4Quantize(Nvfp4Recipe.MODELOPT, "auto");
+    Nvfp4Quantize f = new Nvfp4Quantize(Nvfp4Recipe.MODELOPT, ScaleSearch.RTN, "auto");
     byte[] data = new byte[64];
     byte[] scale = new byte[2];
-    refused(() -> f.call(data, null, null, null, null, null, "INT4/BF16/1x32", 32L, null),
+    refused(() -> f.call(data, null, null, null, null, null, "INT4/BF16/1x32", 32L, null, null),
         "Invalid scale0: null, [4, 32] of INT4/BF16/1x32 needs 8 bytes");
-    refused(() -> f.call(data, null, null, scale, null, null, "INT4/BF16/1x32", 32L, null),
+    refused(() -> f.call(data, null, null, scale, null, null, "INT4/BF16/1x32", 32L, null, null),
         "Invalid scale0: 2 bytes, [4, 32] of INT4/BF16/1x32 needs 8 bytes");
-    refused(() -> f.call(data, null, null, scale, null, null, "BF16", 32L, null),
+    refused(() -> f.call(data, null, null, scale, null, null, "BF16", 32L, null, null),
         "Invalid scale0: not null though BF16 has no scales");
-    refused(() -> f.call(data, null, null, null, scale, null, "INT4/BF16/1x32", 32L, null),
+    refused(() -> f.call(data, null, null, null, scale, null, "INT4/BF16/1x32", 32L, null, null),
         "Invalid scale1: not null though data1 or a scale before is null");
-    refused(() -> f.call(new byte[63], null, null, scale, null, null, "INT4/BF16/1x32", 32L, null),
+    refused(() -> f.call(new byte[63], null, null, scale, null, null, "INT4/BF16/1x32", 32L, null, null),
         "Invalid data0: 63 bytes are no whole number of rows of 32 INT4/BF16/1x32 elements");
     refused(() -> new Nvfp4Amax("auto").call(data, null, null, scale, null, null, "INT4/BF16/1x32", null),
         "Invalid cols: null");
@@ -184,7 +186,7 @@ class StoredWeightsTest {
     cols.setLong(COLS);
     return new ColumnVector[] {
       bytes(data[0]), bytes(data[1]), bytes(null), bytes(scales[0]), bytes(scales[1]), bytes(null), text, cols,
-      bytes(null)
+      bytes(null), bytes(null)
     };
   }
 

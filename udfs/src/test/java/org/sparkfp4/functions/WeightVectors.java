@@ -22,12 +22,12 @@ public final class WeightVectors {
 
   private WeightVectors() {}
 
-  /** The nine arguments of nvfp4_quantize. */
+  /** The ten arguments of nvfp4_quantize. */
   public static ColumnVector[] arguments(List<WeightRow> rows, BufferAllocator allocator) {
     FieldVector[] vectors = {
         payload(rows, 0, allocator), payload(rows, 1, allocator), payload(rows, 2, allocator), absent(rows, allocator),
         absent(rows, allocator), absent(rows, allocator), dtypes(rows, allocator), cols(rows, allocator),
-        amaxes(rows, allocator)};
+        amaxes(rows, allocator), absent(rows, allocator)};
     ColumnVector[] columns = new ColumnVector[vectors.length];
     for (int i = 0; i < columns.length; i++) {
       columns[i] = new ArrowColumnVector(vectors[i]);

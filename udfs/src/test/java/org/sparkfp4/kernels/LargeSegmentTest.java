@@ -55,7 +55,8 @@ class LargeSegmentTest {
     long[] addresses = {source};
     float amax = fastest.amax(ElementType.BF16, addresses, new long[] {ELEMENTS});
     ErrorSums sums = new ErrorSums();
-    fastest.encode(Nvfp4Recipe.MODELOPT, ElementType.BF16, addresses, new long[] {ROWS}, COLS, amax, packed, scales,
+    fastest.encode(Nvfp4Recipe.MODELOPT, BlockSearch.RTN, ElementType.BF16, addresses, new long[] {ROWS}, COLS, amax,
+        packed, scales,
         new ErrorSums[] {sums});
 
     assertThat(amax).isEqualTo(3);

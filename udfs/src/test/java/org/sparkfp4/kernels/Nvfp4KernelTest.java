@@ -229,8 +229,8 @@ class Nvfp4KernelTest {
     for (Nvfp4Kernel kernel : Nvfp4Kernels.available()) {
       assertThatThrownBy(() -> kernel.amax(type, addresses, elements)).as(kernel.tier())
           .isInstanceOf(NonFiniteException.class).hasMessage(message);
-      assertThatThrownBy(() -> kernel.encode(Nvfp4Recipe.MODELOPT, type, addresses, rows, 16, 6, out.address(),
-          out.address() + out.size() / 2, null)).as(kernel.tier())
+      assertThatThrownBy(() -> kernel.encode(Nvfp4Recipe.MODELOPT, BlockSearch.RTN, type, addresses, rows, 16, 6,
+          out.address(), out.address() + out.size() / 2, null)).as(kernel.tier())
           .isInstanceOf(NonFiniteException.class).hasMessage(message);
     }
   }
@@ -254,8 +254,8 @@ class Nvfp4KernelTest {
 
   private static void encode(Nvfp4Kernel kernel, long cols, float amax, ErrorSums[] sums) {
     NativeMemory memory = NativeMemory.room(256, 0);
-    kernel.encode(Nvfp4Recipe.MODELOPT, ElementType.BF16, new long[] {memory.address()}, new long[] {1}, cols, amax,
-        memory.address() + 128, memory.address() + 192, sums);
+    kernel.encode(Nvfp4Recipe.MODELOPT, BlockSearch.RTN, ElementType.BF16, new long[] {memory.address()},
+        new long[] {1}, cols, amax, memory.address() + 128, memory.address() + 192, sums);
     throw new AssertionError("was encoded");
   }
 

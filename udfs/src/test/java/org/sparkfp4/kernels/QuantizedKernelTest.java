@@ -222,9 +222,10 @@ class QuantizedKernelTest {
           "Invalid columns: 24, must be a multiple of 16");
       assertRefused(() -> kernel.amax(scheme, one, new long[1], new long[] {1}, 32),
           "Invalid segment 0: size 1 at address 0");
-      assertRefused(() -> kernel.encode(Nvfp4Recipe.MODELOPT, scheme, one, one, new long[] {1}, 32, 1, 64, 64,
-          new ErrorSums[3]), "Invalid error sums: 3 for 1 segments, must be as many");
-      assertRefused(() -> kernel.encode(Nvfp4Recipe.MODELOPT, scheme, one, one, new long[] {1}, 32, -1, 64, 64, null),
+      assertRefused(() -> kernel.encode(Nvfp4Recipe.MODELOPT, BlockSearch.RTN, scheme, one, one, new long[] {1}, 32, 1,
+          64, 64, new ErrorSums[3]), "Invalid error sums: 3 for 1 segments, must be as many");
+      assertRefused(() -> kernel.encode(Nvfp4Recipe.MODELOPT, BlockSearch.RTN, scheme, one, one, new long[] {1}, 32,
+          -1, 64, 64, null),
           "Invalid amax: -1.0, must be finite and not negative");
       assertRefused(() -> kernel.dequantizeToBf16(scheme, 64, 64, 1, -1, 64),
           "Invalid columns: -1, must not be negative");

@@ -49,11 +49,16 @@ final class QuantizedUnit {
 
   /** For an amax that other tensors of the unit give. */
   void check(float amax) {
+    check(SearchCase.RTN, amax);
+  }
+
+  /** The same for another choice of scales. */
+  void check(SearchCase search, float amax) {
     for (Nvfp4Recipe recipe : Nvfp4Recipe.values()) {
-      Output expected = reference(recipe, amax);
+      Output expected = reference(recipe, search, amax);
       for (Nvfp4Kernel kernel : Nvfp4Kernels.available()) {
-        check(kernel, recipe, amax, expected, 0, true);
-        check(kernel, recipe, amax, expected, 1 + 2 * kernel.tier().length(), false);
+        check(kernel, recipe, search, amax, expected, 0, true);
+        check(kernel, recipe, search, amax, expected, 1 + 2 * kernel.tier().length(), false);
       }
     }
   }
@@ -61,7 +66,8 @@ final class QuantizedUnit {
   /** One tier, for both recipes. */
   void check(Nvfp4Kernel kernel) {
     for (Nvfp4Recipe recipe : Nvfp4Recipe.values()) {
-      check(kernel, recipe, referenceAmax(), reference(recipe, referenceAmax()), 0, true);
+      check(kernel, recipe, SearchCase.RTN, referenceAmax(), reference(recipe, SearchCase.RTN, referenceAmax()), 0,
+          true);
     }
   }
 
@@ -74,9 +80,9 @@ final class QuantizedUnit {
 
   /** Bytes from elsewhere, which an encoding by amax must give. */
   void check(Nvfp4Recipe recipe, byte[] packed, byte[] scales) {
-    Output expected = new Output(packed, scales, reference(recipe, referenceAmax()).sums, 0, null);
+    Output expected = new Output(packed, scales, reference(recipe, SearchCase.RTN, referenceAmax()).sums, 0, null);
     for (Nvfp4Kernel kernel : Nvfp4Kernels.available()) {
-      check(kernel, recipe, referenceAmax(), expected, 0, true);
+      check(kernel, recipe, SearchCase.RTN, referenceAmax(), expected, 0, true);
     }
   }
 
@@ -181,14 +187,15 @@ final class QuantizedUnit {
     }
   }
 
-  private void check(Nvfp4Kernel kernel, Nvfp4Recipe recipe, float amax, Output expected, int misalignment,
-      boolean withSums) {
+  private void check(Nvfp4Kernel kernel, Nvfp4Recipe recipe, SearchCase search, float amax, Output expected,
+      int misalignment, boolean withSums) {
     Output output = run(misalignment, withSums, (packed, scales, sums) -> {
-      kernel.encode(recipe, scheme, addresses(misalignment, false), addresses(misalignment, true), rows(), cols, amax,
-          packed, scales, sums);
+      kernel.encode(recipe, search.search(), scheme, addresses(misalignment, false), addresses(misalignment, true),
+          rows(), cols, amax, packed, scales, sums);
       return 0;
     });
-    compare(kernel.tier() + ", " + recipe + ", " + scheme.text() + ", amax " + amax, output, expected, withSums);
+    compare(kernel.tier() + ", " + recipe + ", " + search + ", " + scheme.text() + ", amax " + amax, output, expected,
+        withSums);
   }
 
   private void checkCast(Nvfp4Kernel kernel, Nvfp4Recipe recipe, int kmax, Output expected, int misalignment,
@@ -240,13 +247,13 @@ final class QuantizedUnit {
     long run(Segment segment, ByteBuffer packed, ByteBuffer scales, ErrorSums sums);
   }
 
-  private Output reference(Nvfp4Recipe recipe, float amax) {
+  private Output reference(Nvfp4Recipe recipe, SearchCase search, float amax) {
     return reference((segment, packed, scales, sums) -> {
       if (Nvfp4.isZero(amax)) {
         Nvfp4.encodeZero(recipe, segment.rows, cols, packed, scales);
       } else {
-        Nvfp4.encode(recipe, scheme, ByteBuffer.wrap(segment.codes), ByteBuffer.wrap(segment.scales), segment.rows,
-            cols, recipe.globalScale(amax, ElementType.F32), packed, scales, sums);
+        Nvfp4.encode(recipe, search.choice(), scheme, ByteBuffer.wrap(segment.codes), ByteBuffer.wrap(segment.scales),
+            segment.rows, cols, search.kind().globalScale(recipe, amax, ElementType.F32), packed, scales, sums);
       }
 
       return 0;

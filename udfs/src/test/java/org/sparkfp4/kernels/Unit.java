@@ -63,39 +63,48 @@ final class Unit {
 
   /** The same for an amax that other tensors of the unit give, without the check of the segments' own. */
   void check(float amax) {
+    check(SearchCase.RTN, amax);
+  }
+
+  /** The same for another choice of scales. */
+  void check(SearchCase search, float amax) {
     for (Nvfp4Recipe recipe : Nvfp4Recipe.values()) {
-      Output expected = reference(recipe, amax);
+      Output expected = reference(recipe, search, amax);
       for (Nvfp4Kernel kernel : Nvfp4Kernels.available()) {
-        check(kernel, recipe, amax, expected, 0, true);
-        check(kernel, recipe, amax, expected, 1 + 2 * kernel.tier().length(), false);
+        check(kernel, recipe, search, amax, expected, 0, true);
+        check(kernel, recipe, search, amax, expected, 1 + 2 * kernel.tier().length(), false);
       }
     }
   }
 
   /** The outputs of one recipe, by every tier, against bytes from elsewhere. */
   void check(Nvfp4Recipe recipe, byte[] packed, byte[] scales) {
-    Output expected = new Output(packed, scales, reference(recipe, amax()).sums);
+    Output expected = new Output(packed, scales, reference(recipe, SearchCase.RTN, amax()).sums);
     for (Nvfp4Kernel kernel : Nvfp4Kernels.available()) {
-      check(kernel, recipe, amax(), expected, 0, true);
+      check(kernel, recipe, SearchCase.RTN, amax(), expected, 0, true);
     }
   }
 
   void check(Nvfp4Kernel kernel) {
+    check(kernel, SearchCase.RTN);
+  }
+
+  void check(Nvfp4Kernel kernel, SearchCase search) {
     for (Nvfp4Recipe recipe : Nvfp4Recipe.values()) {
-      check(kernel, recipe, amax(), reference(recipe, amax()), 0, true);
+      check(kernel, recipe, search, amax(), reference(recipe, search, amax()), 0, true);
     }
   }
 
-  private void check(Nvfp4Kernel kernel, Nvfp4Recipe recipe, float amax, Output expected, int misalignment,
-      boolean withSums) {
+  private void check(Nvfp4Kernel kernel, Nvfp4Recipe recipe, SearchCase search, float amax, Output expected,
+      int misalignment, boolean withSums) {
     NativeMemory[] sources = sources(misalignment);
     NativeMemory packed = NativeMemory.room(expected.packed.length, misalignment);
     NativeMemory scales = NativeMemory.room(expected.scales.length, misalignment);
     ErrorSums[] sums = Stream.generate(ErrorSums::new).limit(sources.length).toArray(ErrorSums[]::new);
-    kernel.encode(recipe, type, addresses(sources), counts(cols * type.bytes()), cols, amax, packed.address(),
-        scales.address(), withSums ? sums : null);
+    kernel.encode(recipe, search.search(), type, addresses(sources), counts(cols * type.bytes()), cols, amax,
+        packed.address(), scales.address(), withSums ? sums : null);
 
-    String what = kernel.tier() + ", " + recipe + ", " + type + ", amax " + amax;
+    String what = kernel.tier() + ", " + recipe + ", " + search + ", " + type + ", amax " + amax;
     packed.checkGuards();
     scales.checkGuards();
     if (!Arrays.equals(scales.bytes(), expected.scales) || !Arrays.equals(packed.bytes(), expected.packed)) {
@@ -137,8 +146,8 @@ final class Unit {
     throw new IllegalStateException("Cannot find block " + block);
   }
 
-  private Output reference(Nvfp4Recipe recipe, float amax) {
-    float globalScale = recipe.globalScale(amax, type);
+  private Output reference(Nvfp4Recipe recipe, SearchCase search, float amax) {
+    float globalScale = search.kind().globalScale(recipe, amax, type);
     int elements = segments.stream().mapToInt(segment -> segment.length / type.bytes()).sum();
     ByteBuffer packed = ByteBuffer.allocate(elements / 2);
     ByteBuffer scales = ByteBuffer.allocate(elements / Nvfp4.BLOCK);
@@ -149,7 +158,7 @@ final class Unit {
       if (Nvfp4.isZero(amax)) {
         Nvfp4.encodeZero(recipe, rows, cols, packed, scales);
       } else {
-        Nvfp4.encode(recipe, type, data, rows, cols, globalScale, packed, scales, sums[i]);
+        Nvfp4.encode(recipe, search.choice(), type, data, rows, cols, globalScale, packed, scales, sums[i]);
       }
 
       packed.position(packed.position() + rows * cols / 2);
