@@ -20,7 +20,7 @@ import picocli.CommandLine.Model.OptionSpec;
 /** Every option of quantize changes the plan's fingerprint, or is known to change no byte. */
 class QuantizeOptionsTest {
   private static final Set<String> NO_BYTES =
-      Set.of("--input", "--output", "--dry-run", "--overwrite", "--verbose", "--help", "--version");
+      Set.of("--input", "--output", "--device", "--dry-run", "--overwrite", "--verbose", "--help", "--version");
 
   /** Values that each option is tried with; the source allows all of them. */
   private static final Map<String, List<String>> TRIED = Map.of(

@@ -12,7 +12,8 @@ import org.apache.spark.util.TaskCompletionListener;
 
 /**
  * Host memory, by way of contexts. A task has a context from its first call to its end, when the next task takes it
- * over, since pinning memory takes as long as much work; once no task has one, all are closed.
+ * over, since pinning memory takes as long as much work; once no task has one, all are closed. Who calls outside of tasks
+ * borrows one for the call.
  */
 final class CudaContexts implements CudaMemory {
   /** Tries again after so many milliseconds each, when other tasks may have given memory back. */
@@ -24,13 +25,19 @@ final class CudaContexts implements CudaMemory {
   @Override
   public int run(Call call) {
     TaskContext task = TaskContext.get();
-    if (task == null) {
-      try (CudaContext lone = CudaContext.open(0)) {
-        return lone.run(call);
-      }
+    if (task != null) {
+      return run(ofTask(task), call);
     }
 
-    CudaContext context = ofTask(task);
+    CudaContext borrowed = open(0);
+    try {
+      return run(borrowed, call);
+    } finally {
+      putBack(borrowed);
+    }
+  }
+
+  private int run(CudaContext context, Call call) {
     int status = context.run(call);
     for (int i = 0; status == CudaBinding.OUT_OF_DEVICE_MEMORY && i < PAUSES.length; i++) {
       closeIdle();
@@ -58,7 +65,7 @@ final class CudaContexts implements CudaMemory {
     return context;
   }
 
-  private CudaContext open(int device) {
+  private synchronized CudaContext open(int device) {
     for (Iterator<CudaContext> contexts = idle.iterator(); contexts.hasNext(); ) {
       CudaContext context = contexts.next();
       if (context.device() == device) {
@@ -75,6 +82,10 @@ final class CudaContexts implements CudaMemory {
     if (ofTasks.isEmpty()) {
       closeIdle();
     }
+  }
+
+  private synchronized void putBack(CudaContext context) {
+    idle.push(context);
   }
 
   private synchronized void closeIdle() {

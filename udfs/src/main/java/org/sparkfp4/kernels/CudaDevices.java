@@ -24,10 +24,11 @@ final class CudaDevices {
     ResourceInformation assigned = task.resourcesJMap().get(GPU);
     return assigned == null || assigned.addresses().length == 0
         ? task.partitionId() % count
-        : parse(assigned.addresses()[0], count);
+        : of(assigned.addresses()[0], count);
   }
 
-  private static int parse(String address, int count) {
+  /** The device of an address that Spark assigned. */
+  static int of(String address, int count) {
     try {
       int device = Integer.parseInt(address.strip());
       if (device >= 0 && device < count) {

@@ -85,7 +85,7 @@ public final class Nvfp4Kernels {
       return new JavaKernel();
     }
 
-    List<Nvfp4Kernel> available = available();
+    List<Nvfp4Kernel> available = tiers();
     Nvfp4Kernel fastest = available.get(available.size() - 1);
     if (wanted.equals(AUTO)) {
       return fastest;
@@ -98,11 +98,21 @@ public final class Nvfp4Kernels {
   }
 
   /**
-   * The kernels that this processor and class path have, slowest first.
+   * The kernels for host memory that this machine and class path have: the processor's tiers, slowest first, then the
+   * GPU's. Starts CUDA.
    *
    * @throws IllegalStateException if there is a native library that cannot be used
    */
   public static List<Nvfp4Kernel> available() {
+    List<Nvfp4Kernel> kernels = new ArrayList<>(tiers());
+    if (CudaLibrary.absence().isEmpty()) {
+      kernels.add(CUDA);
+    }
+
+    return List.copyOf(kernels);
+  }
+
+  private static List<Nvfp4Kernel> tiers() {
     List<Nvfp4Kernel> kernels = new ArrayList<>();
     kernels.add(new JavaKernel());
     if (NativeLibrary.absence().isEmpty()) {
