@@ -4,7 +4,7 @@ import org.sparkfp4.formats.Nvfp4Recipe;
 import org.sparkfp4.formats.ScaleSearch;
 import org.sparkfp4.kernels.KernelChoice;
 
-/** Makes functions that have one more face than the plain ones; a service, as not every jar has it. */
+/** Makes functions that have one more face than the plain ones. */
 interface FunctionProvider {
   Nvfp4Quantize quantize(Nvfp4Recipe recipe, ScaleSearch search, KernelChoice kernels);
 

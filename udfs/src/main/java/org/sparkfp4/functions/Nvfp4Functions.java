@@ -1,7 +1,6 @@
 package org.sparkfp4.functions;
 
 import java.util.Optional;
-import java.util.ServiceLoader;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.spark.SparkEnv;
 import org.slf4j.Logger;
@@ -18,6 +17,8 @@ import org.sparkfp4.kernels.KernelChoice;
  */
 public final class Nvfp4Functions {
   private static final Logger LOG = LoggerFactory.getLogger(Nvfp4Functions.class);
+  /** Of a build with the profile rapids alone. */
+  private static final String RAPIDS = "org.sparkfp4.functions.RapidsFunctions";
   private static final AtomicBoolean TOLD = new AtomicBoolean();
 
   private Nvfp4Functions() {}
@@ -55,6 +56,12 @@ public final class Nvfp4Functions {
   }
 
   private static Optional<FunctionProvider> provider() {
-    return ServiceLoader.load(FunctionProvider.class, FunctionProvider.class.getClassLoader()).findFirst();
+    try {
+      return Optional.of((FunctionProvider) Class.forName(RAPIDS).getConstructor().newInstance());
+    } catch (ClassNotFoundException e) {
+      return Optional.empty();
+    } catch (ReflectiveOperationException e) {
+      throw new IllegalStateException("Cannot make the functions for the RAPIDS Accelerator", e);
+    }
   }
 }
