@@ -41,23 +41,12 @@ typedef enum sparkfp4_cuda_status {
   SPARKFP4_CUDA_FAILED = 19
 } sparkfp4_cuda_status;
 
-/* How block scales are chosen; the definition is org.sparkfp4.formats.ScaleSearch. */
-typedef enum sparkfp4_cuda_search {
-  SPARKFP4_CUDA_RTN = 0,
-  SPARKFP4_CUDA_FOUR_OVER_SIX = 1,
-  SPARKFP4_CUDA_SWEEP = 2,
-  /* importance: binary32 [cols], E[x^2] of each column: finite, not negative. */
-  SPARKFP4_CUDA_WEIGHTED_DIAGONAL = 3,
-  /* importance: binary32 [cols / 16, 16, 16], E[x x^T] of each block of columns: finite. */
-  SPARKFP4_CUDA_WEIGHTED_HESSIAN = 4
-} sparkfp4_cuda_search;
-
 /*
- * A search and what it weighs errors by. importance is NULL but for WEIGHTED; it belongs to the columns, so that all
- * segments of a call share it. Where a function takes one, NULL stands for RTN.
+ * A search and the importance of a weighted one, as for sparkfp4_encode; where a function takes a choice, NULL stands for
+ * RTN. importance belongs to the columns, so that all segments of a call share it; in device memory it is aligned to 4.
  */
 typedef struct sparkfp4_cuda_choice {
-  sparkfp4_cuda_search search;
+  sparkfp4_search search;
   const float *importance;
 } sparkfp4_cuda_choice;
 

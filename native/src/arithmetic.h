@@ -1,13 +1,19 @@
 // The formats' arithmetic on single values: binary32, one rounding an operation.
 //
 // Every function is static: the tiers are compiled for different instruction sets, and a shared definition would leave
-// the choice of instructions to the linker.
+// the choice of instructions to the linker. CUDA kernels use them too.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
 
 #include "kernel.h"
+
+#ifdef __CUDACC__
+#define SPARKFP4_FUNCTION __host__ __device__ static inline
+#else
+#define SPARKFP4_FUNCTION static inline
+#endif
 
 namespace sparkfp4 {
 
@@ -54,7 +60,7 @@ using Int4 = Codes<SPARKFP4_INT4, 4>;
 using E2m1 = Codes<SPARKFP4_E2M1, 4>;
 
 template <typename To, typename From>
-static inline To bits_as(From from) {
+SPARKFP4_FUNCTION To bits_as(From from) {
   static_assert(sizeof(To) == sizeof(From));
   To to;
   std::memcpy(&to, &from, sizeof to);
@@ -62,7 +68,7 @@ static inline To bits_as(From from) {
 }
 
 template <typename Type>
-static inline typename Type::Bits load_bits(const unsigned char *source, int64_t index) {
+SPARKFP4_FUNCTION typename Type::Bits load_bits(const unsigned char *source, int64_t index) {
   typename Type::Bits bits;
   std::memcpy(&bits, source + index * sizeof bits, sizeof bits);
   return bits;
@@ -70,7 +76,7 @@ static inline typename Type::Bits load_bits(const unsigned char *source, int64_t
 
 // Exact.
 template <typename Type>
-static inline float widen(typename Type::Bits bits) {
+SPARKFP4_FUNCTION float widen(typename Type::Bits bits) {
   if constexpr (sizeof bits == 4) {
     return bits_as<float>(bits);
   } else if constexpr (Type::kInfinity == Bf16::kInfinity) {
@@ -86,13 +92,13 @@ static inline float widen(typename Type::Bits bits) {
 }
 
 // To bfloat16, nearest even; x is finite.
-static inline float round_to_bf16(float x) {
+SPARKFP4_FUNCTION float round_to_bf16(float x) {
   uint32_t bits = bits_as<uint32_t>(x);
   return bits_as<float>((bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000);
 }
 
 // 0 <= x <= 448 to E4M3, nearest even, as the value that the byte stands for.
-static inline float round_to_e4m3(float x) {
+SPARKFP4_FUNCTION float round_to_e4m3(float x) {
   if (x < 0x1p-6f) {
     // The spacing of floats at 2^14 is 2^-9, that of E4M3's subnormals.
     return (x + 0x1.8p14f) - 0x1.8p14f;
@@ -103,7 +109,7 @@ static inline float round_to_e4m3(float x) {
 }
 
 // The byte of a value that E4M3 has.
-static inline unsigned char e4m3_byte(float value) {
+SPARKFP4_FUNCTION unsigned char e4m3_byte(float value) {
   if (value < 0x1p-6f) {
     return static_cast<unsigned char>(value * 0x1p9f);
   }
@@ -114,7 +120,7 @@ static inline unsigned char e4m3_byte(float value) {
 // A block's scale as E4M3 has it, from the block's amax, the E2M1 value that it is to become, and the global scale as
 // stored.
 template <sparkfp4_recipe kRecipe, typename Type>
-static inline float block_scale(float amax, float largest, float global_scale) {
+SPARKFP4_FUNCTION float block_scale(float amax, float largest, float global_scale) {
   if (kRecipe == SPARKFP4_MODELOPT) {
     float ratio = amax / (largest * global_scale);
     if (ratio == 0) {
@@ -136,22 +142,22 @@ static inline float block_scale(float amax, float largest, float global_scale) {
 
 // The d of w = e2m1(code) * d.
 template <sparkfp4_recipe kRecipe>
-static inline float dequant_factor(float scale, float global_scale) {
+SPARKFP4_FUNCTION float dequant_factor(float scale, float global_scale) {
   return kRecipe == SPARKFP4_MODELOPT ? scale * global_scale : scale / global_scale;
 }
 
 // Index of the E2M1 magnitude next to x >= 0, ties to the even one.
-static inline uint32_t e2m1_index(float x) {
+SPARKFP4_FUNCTION uint32_t e2m1_index(float x) {
   return (x > 0.25f) + (x >= 0.75f) + (x > 1.25f) + (x >= 1.75f) + (x > 2.5f) + (x >= 3.5f) + (x > 5.0f);
 }
 
-static inline float e2m1_magnitude(uint32_t index) {
+SPARKFP4_FUNCTION float e2m1_magnitude(uint32_t index) {
   static constexpr float kMagnitudes[8] = {0.0f, 0.5f, 1.0f, 1.5f, 2.0f, 3.0f, 4.0f, 6.0f};
   return kMagnitudes[index];
 }
 
 // The value of an E4M3 byte; NaN for the two that are.
-static inline float e4m3_value(uint32_t code) {
+SPARKFP4_FUNCTION float e4m3_value(uint32_t code) {
   uint32_t magnitude = code & 0x7f;
   // Below 8 the code counts steps of 2^-9: read with the exponent of the lowest binade, the value is 2^-6 too large.
   uint32_t normal = (magnitude < 8 ? magnitude + 8 : magnitude) << 20;
@@ -162,7 +168,7 @@ static inline float e4m3_value(uint32_t code) {
 
 // The value of an Int4's or E2m1's code.
 template <typename Type>
-static inline float nibble_value(uint32_t code) {
+SPARKFP4_FUNCTION float nibble_value(uint32_t code) {
   if constexpr (Type::kSource == Int4::kSource) {
     return static_cast<float>(static_cast<int>(code) - 8);
   } else {
@@ -176,7 +182,7 @@ static inline float nibble_value(uint32_t code) {
 
 // The value of the code of an element.
 template <typename Type>
-static inline float code_value(const unsigned char *source, int64_t index) {
+SPARKFP4_FUNCTION float code_value(const unsigned char *source, int64_t index) {
   if constexpr (Type::kSource == E4m3::kSource) {
     return e4m3_value(source[index]);
   } else {
@@ -186,7 +192,7 @@ static inline float code_value(const unsigned char *source, int64_t index) {
 
 // An element of a block, dequantized where it is a code; scale is the source's.
 template <typename Type>
-static inline typename Type::Bits load_element(const unsigned char *block, int i, float scale) {
+SPARKFP4_FUNCTION typename Type::Bits load_element(const unsigned char *block, int i, float scale) {
   if constexpr (Type::kCodes) {
     return bits_as<uint32_t>(code_value<Type>(block, i) * scale);
   } else {
@@ -196,7 +202,7 @@ static inline typename Type::Bits load_element(const unsigned char *block, int i
 
 // Sums 16 values by the fixed tree: i with i + 8, then i + 4, i + 2, i + 1.
 template <typename Real>
-static inline Real sum_tree(Real *terms) {
+SPARKFP4_FUNCTION Real sum_tree(Real *terms) {
   for (int half = 8; half > 0; half /= 2) {
     for (int i = 0; i < half; i++) {
       terms[i] += terms[i + half];

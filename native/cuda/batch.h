@@ -1,0 +1,148 @@
+// What kernels work on: segments of one unit, cut into tiles, and where results go. Host and device share it.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "../src/kernel.h"
+#include "sparkfp4_cuda.h"
+
+namespace sparkfp4::cuda {
+
+constexpr int kThreads = 256;
+constexpr int kTileBlocks = kThreads;  // a thread a block
+constexpr int kAmaxVectors = 4;        // 16-byte loads of a thread at once
+constexpr int64_t kAmaxTileBytes = 16 * kAmaxVectors * kThreads;
+constexpr int kMaxSegments = 16;       // of a launch
+
+// Blocks of a launch's segment, so that 32-bit numbers count them; a longer one is cut, at multiples of kLanes.
+constexpr int64_t kMaxSegmentBlocks = int64_t{1} << 30;
+
+// n / divisor for n below 2^31, by a product.
+struct FastDivisor {
+  uint32_t divisor;
+  uint32_t multiplier;
+  uint32_t shift;
+};
+
+// divisor from 1 to 2^31; 0 divides to 0.
+inline FastDivisor fast_divisor(int64_t divisor) {
+  if (divisor == 0 || divisor >= int64_t{1} << 31) {
+    return {0, 0, 32};
+  }
+
+  uint32_t bits = 0;
+  while (int64_t{1} << bits < divisor) {
+    bits++;
+  }
+
+  uint64_t multiplier = ((uint64_t{1} << (31 + bits)) + divisor - 1) / divisor;
+  return {static_cast<uint32_t>(divisor), static_cast<uint32_t>(multiplier), 31 + bits};
+}
+
+struct DeviceSegment {
+  const unsigned char *data;    // elements or codes
+  const unsigned char *scales;  // of codes
+  int64_t elements;
+  int64_t first_block;    // in both outputs
+  int64_t first_tile;
+  int64_t first_element;  // of this piece in its segment
+  int32_t number;         // the segment's, for results
+};
+
+// The elements of a source. Rows are whole blocks, which so follow each other.
+struct Source {
+  int32_t kind;                     // a sparkfp4_dtype, or kCodeSources + a sparkfp4_codes
+  sparkfp4_scale_type scale_type;   // of codes, as are the following
+  FastDivisor row_blocks;           // blocks of a row; also where there is importance
+  FastDivisor block_rows;           // rows that share a scale
+  FastDivisor per_scale;            // blocks of a row that share a scale
+  int32_t row_scales;               // scales of a row
+};
+
+struct Batch {
+  int64_t tiles;
+  int32_t count;
+  DeviceSegment segments[kMaxSegments];
+};
+
+// A segment's sums while its blocks are added in any order: cuda/sums.cuh.
+struct SegmentSums {
+  double lanes[2][kLanes];       // as the blocks so far, added in order, give them: squares, errors
+  double added[2][kLanes];       // of the blocks since
+  uint32_t smallest[2];          // minus the bits of their smallest square that is not zero
+  uint32_t unused[2];
+};
+
+// All zeros at first.
+struct Workspace {
+  uint32_t largest;              // magnitude, as an element's bits; a scale byte of MXFP4
+  uint32_t status;
+  unsigned long long requantized;
+  SegmentSums sums[1];           // one a segment
+};
+
+// An encode of a batch.
+struct Encode {
+  Source source;
+  sparkfp4_recipe recipe;
+  sparkfp4_search search;
+  const float *importance;
+  bool of_unit;                  // its scale follows from Workspace::largest
+  bool backwards;                // last tile first: what an earlier pass left in the cache
+  float global_scale;
+  unsigned char *packed;
+  unsigned char *scales;
+  bool with_sums;
+  Workspace *workspace;
+};
+
+// A cast of a batch, whose blocks and elements are those of the source.
+struct Cast {
+  sparkfp4_recipe recipe;
+  int32_t kmax;
+  float global_scale;
+  unsigned char *packed;
+  unsigned char *scales;
+  bool with_sums;
+  Workspace *workspace;
+};
+
+// What is left to do once the kernels of a call have run.
+struct Conclusion {
+  enum Kind { kAmax, kEncode, kCast, kExponent, kDequantize };
+  Kind kind;
+  Encode encode;                 // its source, workspace and, with sums, outputs and scales
+  int32_t kmax;
+  int64_t row_elements;          // of kDequantize
+  bool in_order;                 // nothing has been added to the sums yet
+  sparkfp4_error_sums *sums;     // or null
+  sparkfp4_cuda_outcome *outcome;
+};
+
+struct Dequantize {
+  Source source;
+  const unsigned char *codes;
+  const unsigned char *scales;
+  int64_t rows;
+  int64_t cols;
+  int64_t row_bytes;
+  int64_t run;                   // columns that share a scale
+  int64_t row_scales;
+  int64_t block_rows;            // 0: all
+  unsigned char *out;
+  Workspace *workspace;
+};
+
+// Each enqueues one launch, or a few of one kind.
+cudaError_t launch_begin(Workspace *workspace, int64_t segments, sparkfp4_error_sums *sums,
+                         sparkfp4_cuda_outcome *outcome, cudaStream_t stream);
+cudaError_t launch_amax(const Batch &batch, const Source &source, Workspace *workspace, cudaStream_t stream);
+cudaError_t launch_encode(const Batch &batch, const Encode &encode, cudaStream_t stream);
+cudaError_t launch_search(const Batch &batch, const Encode &encode, cudaStream_t stream);
+cudaError_t launch_hessian(const Batch &batch, const Encode &encode, cudaStream_t stream);
+cudaError_t launch_cast(const Batch &batch, const Cast &cast, cudaStream_t stream);
+cudaError_t launch_exponent(const Batch &batch, Workspace *workspace, cudaStream_t stream);
+cudaError_t launch_dequantize(const Dequantize &dequantize, cudaStream_t stream);
+cudaError_t launch_conclude(const Batch &batch, const Conclusion &conclusion, cudaStream_t stream);
+
+}  // namespace sparkfp4::cuda

@@ -1,0 +1,65 @@
+// E2M1 codes of quotients: the one place that knows how a device rounds them.
+//
+// From compute capability 10.0 on a pair is one instruction. Elsewhere a code is a sum of three parts, for the E2M1
+// grid is three uniform ones: with h = |w| / (2 d),
+//   code = rne(4 sat(h)) + rne(2 sat(h - 1)) + rne(sat(h - 2)), sat clamping to [0, 1].
+// Adding a part to 1.5 * 2^23 plus the parts before rounds it to an integer. A part begins where the one before has
+// ended, at an even code, so that ties go where E2M1 sends them; and sat is a modifier that costs nothing.
+#pragma once
+
+#include <cstdint>
+
+namespace sparkfp4::cuda {
+
+#if defined(__CUDA_ARCH_FAMILY_SPECIFIC__) && __CUDA_ARCH__ >= 1000
+#define SPARKFP4_HARDWARE_E2M1
+#endif
+
+// The codes of eight elements without their signs, the first in the lowest bits. halves.value(i) is h of the element,
+// halves.part(i, k) is sat(h - k).
+template <typename Halves>
+__device__ __forceinline__ uint32_t encode_eight(const Halves &halves) {
+#ifdef SPARKFP4_HARDWARE_E2M1
+  uint32_t codes = 0;
+#pragma unroll
+  for (int i = 0; i < 8; i += 2) {
+    float even = 2 * halves.value(i);
+    float odd = 2 * halves.value(i + 1);
+    uint16_t pair;
+    asm("{ .reg .b8 codes; cvt.rn.satfinite.e2m1x2.f32 codes, %2, %1; cvt.u16.u8 %0, codes; }"
+        : "=h"(pair)
+        : "f"(even), "f"(odd));
+    codes |= static_cast<uint32_t>(pair) << (4 * i);
+  }
+
+  return codes;
+#else
+  constexpr float kMagic = 0x1.8p23f;
+  // What the bits of kMagic leave in a sum of eight, each shifted by four bits more.
+  constexpr uint32_t kBits = 0x4b400000u;
+  constexpr uint32_t kLeft = kBits + (kBits << 4) + (kBits << 8);
+  uint32_t codes = 0;
+#pragma unroll
+  for (int i = 7; i >= 0; i--) {
+    float sum = __fmaf_rn(halves.part(i, 0), 4.0f, kMagic);
+    sum = __fmaf_rn(halves.part(i, 1), 2.0f, sum);
+    sum = __fadd_rn(sum, halves.part(i, 2));
+    codes = codes * 16 + __float_as_uint(sum);
+  }
+
+  return codes - kLeft;
+#endif
+}
+
+// Twice the E2M1 magnitudes of four codes, a byte each; codes has them in its low 16 bits, with any signs.
+__device__ __forceinline__ uint32_t twice_magnitudes(uint32_t codes) {
+  return __byte_perm(0x03020100u, 0x0c080604u, codes & 0x7777u);
+}
+
+// Byte i of bytes, exactly.
+__device__ __forceinline__ float byte_value(uint32_t bytes, int i) {
+  constexpr float kMagic = 0x1p23f;
+  return __fadd_rn(__uint_as_float(__byte_perm(bytes, 0x4b000000u, 0x7440u | i)), -kMagic);
+}
+
+}  // namespace sparkfp4::cuda

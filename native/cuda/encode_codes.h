@@ -1,0 +1,10 @@
+// The encode of quantized sources, whose kernels are compiled apart.
+#pragma once
+
+#include "batch.h"
+
+namespace sparkfp4::cuda {
+
+cudaError_t launch_encode_codes(const Batch &batch, const Encode &encode, cudaStream_t stream);
+
+}  // namespace sparkfp4::cuda

@@ -1,0 +1,138 @@
+// A block's scale and what its elements are divided by, without a divide where that gives the same bits.
+#pragma once
+
+#include "batch.h"
+#include "scale.h"
+
+namespace sparkfp4::cuda {
+
+// RN(x / divisor), given RN(1 / divisor): each step corrects the quotient by its exact remainder, and the second gives
+// the nearest one (Markstein). For operands and quotients well within the normal range.
+__device__ __forceinline__ float divide(float x, float divisor, float reciprocal) {
+  float quotient = __fmul_rn(x, reciprocal);
+  quotient = __fmaf_rn(__fmaf_rn(-quotient, divisor, x), reciprocal, quotient);
+  return __fmaf_rn(__fmaf_rn(-quotient, divisor, x), reciprocal, quotient);
+}
+
+// 1 / x to 1 ulp.
+__device__ __forceinline__ float approximate_reciprocal(float x) {
+  float reciprocal;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(reciprocal) : "f"(x));
+  return reciprocal;
+}
+
+struct Scale {
+  uint32_t byte;
+  float value;
+};
+
+// 0 <= x <= 448 to E4M3.
+__device__ __forceinline__ Scale to_e4m3(float x) {
+#if __CUDA_ARCH__ >= 890
+  uint16_t byte;
+  uint32_t halves;
+  asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(byte) : "f"(0.0f), "f"(x));
+  asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(byte));
+  float value;
+  asm("{ .reg .f16 low, high; mov.b32 {low, high}, %1; cvt.f32.f16 %0, low; }" : "=f"(value) : "r"(halves));
+  return {byte, value};
+#else
+  float value = round_to_e4m3(x);
+  return {e4m3_byte(value), value};
+#endif
+}
+
+// The blocks that the shortcuts are for: zero ones, and those whose largest |w| is between these.
+constexpr uint32_t kLeastAmax = (127u - 80) << 23;
+constexpr uint32_t kMostAmax = (127u + 60) << 23;
+
+__device__ __forceinline__ bool is_ordinary(float amax) {
+  uint32_t bits = __float_as_uint(amax);
+  return bits == 0 || bits - kLeastAmax <= kMostAmax - kLeastAmax;
+}
+
+// Whether a value of kFreeBits fewer mantissa bits than binary32 may be so near a midpoint of the E2M1 grid of step u
+// that an error of a few ulps in its quotient moves its code. margin is in ulps.
+template <int kFreeBits>
+__device__ __forceinline__ bool has_near_midpoint(float u, uint32_t margin) {
+  uint32_t nearest = 0xffffffffu;
+#pragma unroll
+  for (int m = 1; m <= 7; m += 2) {
+    // 2.5, 3.5 and 5 are doubles of 1.25 and 1.75.
+    uint32_t bits = __float_as_uint(__fmul_rn(u, static_cast<float>(m)));
+    nearest = min(nearest, (bits + margin) << (32 - kFreeBits));
+  }
+
+  return nearest <= margin << (33 - kFreeBits);
+}
+
+// A unit's scale and what follows from it, made once a thread block.
+struct ScaleRule {
+  float global_scale;
+  float by_largest[2];          // a block's amax is divided by: so that it becomes 6, and 4
+  float by_largest_inverse[2];
+  float inverse_scale;          // of the global one
+  uint32_t safe;                // bit i: no bf16 or f16 is near a midpoint under scales of mantissa 1 + i / 8
+  bool ordinary;                // whether the shortcuts hold for the global scale
+  bool modelopt;
+  bool zero;                    // a unit of zeros
+
+  // By the first warp.
+  __device__ void fill(const Encode &encode, float amax, int free_bits, int lane) {
+    modelopt = encode.recipe == SPARKFP4_MODELOPT;
+    bool searched = encode.search != SPARKFP4_RTN;
+    bool bf16 = encode.source.kind == SPARKFP4_BF16;
+    zero = encode.of_unit && amax < kSmallestAmax;
+    global_scale = encode.of_unit ? unit_scale(encode.recipe, searched, bf16, amax) : encode.global_scale;
+    for (int i = 0; i < 2; i++) {
+      float largest = i == 0 ? 6.0f : 4.0f;
+      by_largest[i] = modelopt ? __fmul_rn(largest, global_scale) : largest;
+      by_largest_inverse[i] = __frcp_rn(by_largest[i]);
+    }
+
+    inverse_scale = __frcp_rn(global_scale);
+    float size = modelopt ? global_scale : inverse_scale;
+    ordinary = size >= 0x1p-60f && size <= 0x1p7f;
+    float d = factor(1 + (lane & 7) / 8.0f);
+    bool near = free_bits == 16 ? has_near_midpoint<16>(d, 8) : free_bits == 13 ? has_near_midpoint<13>(d, 8) : false;
+    safe = __ballot_sync(0xffffffffu, !near) & 0xff;
+  }
+
+  // As block_scale(), for ordinary blocks and scales; which: 0 for 6, 1 for 4.
+  template <bool kBf16>
+  __device__ __forceinline__ Scale block(float amax, int which = 0) const {
+    float ratio = divide(amax, by_largest[which], by_largest_inverse[which]);
+    if (modelopt) {
+      Scale scale = to_e4m3(fminf(fmaxf(ratio, 0x1p-9f), 448.0f));
+      return ratio == 0 ? Scale{0x38, 1.0f} : scale;
+    }
+
+    ratio = __fmul_rn(global_scale, kBf16 ? round_to_bf16(ratio) : ratio);
+    Scale scale = to_e4m3(fminf(ratio, 448.0f));
+    return scale.byte == 0 ? Scale{0x20, 0.125f} : scale;
+  }
+
+  // As dequant_factor(), for ordinary scales.
+  __device__ __forceinline__ float factor(float scale) const {
+    return modelopt ? __fmul_rn(scale, global_scale) : divide(scale, global_scale, inverse_scale);
+  }
+
+  // The same at any value.
+  __device__ __forceinline__ uint32_t block_plainly(float amax, float largest, bool bf16) const {
+    float scale = modelopt ? block_scale<SPARKFP4_MODELOPT, F32>(amax, largest, global_scale)
+                  : bf16   ? block_scale<SPARKFP4_COMPRESSED_TENSORS, Bf16>(amax, largest, global_scale)
+                           : block_scale<SPARKFP4_COMPRESSED_TENSORS, F32>(amax, largest, global_scale);
+    return e4m3_byte(scale);
+  }
+
+  __device__ __forceinline__ float factor_plainly(float scale) const {
+    return modelopt ? dequant_factor<SPARKFP4_MODELOPT>(scale, global_scale)
+                    : dequant_factor<SPARKFP4_COMPRESSED_TENSORS>(scale, global_scale);
+  }
+
+  __device__ __forceinline__ bool is_safe(float scale) const {
+    return safe >> (__float_as_uint(scale) >> 20 & 7) & 1;
+  }
+};
+
+}  // namespace sparkfp4::cuda

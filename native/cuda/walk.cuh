@@ -1,0 +1,104 @@
+// How thread blocks walk the tiles of a batch, and where a block's scale is.
+#pragma once
+
+#include "blocks.cuh"
+#include "batch.h"
+
+namespace sparkfp4::cuda {
+
+__device__ __forceinline__ uint32_t divide(uint32_t n, FastDivisor divisor) {
+  return static_cast<uint32_t>(static_cast<uint64_t>(n) * divisor.multiplier >> divisor.shift);
+}
+
+// The segment of a tile; tiles of a thread block mostly stay in one or move on to the next.
+__device__ __forceinline__ int segment_of(const Batch &batch, int64_t tile, int segment) {
+  while (segment + 1 < batch.count && tile >= batch.segments[segment + 1].first_tile) {
+    segment++;
+  }
+
+  while (tile < batch.segments[segment].first_tile) {
+    segment--;
+  }
+
+  return segment;
+}
+
+// The scale of a block of codes.
+__device__ __forceinline__ float source_scale(const Source &source, const unsigned char *scales, uint32_t block) {
+  uint32_t row = divide(block, source.row_blocks);
+  uint32_t column = block - row * source.row_blocks.divisor;
+  int64_t index = static_cast<int64_t>(divide(row, source.block_rows)) * source.row_scales +
+                  divide(column, source.per_scale);
+  switch (source.scale_type) {
+    case SPARKFP4_SCALE_F32:
+      if (is_aligned(scales, 4)) {
+        return reinterpret_cast<const float *>(scales)[index];
+      }
+
+      return __uint_as_float(load8(scales + 4 * index, false).x);
+    case SPARKFP4_SCALE_BF16:
+    case SPARKFP4_SCALE_F16: {
+      uint32_t bits = is_aligned(scales, 2) ? reinterpret_cast<const uint16_t *>(scales)[index]
+                                            : scales[2 * index] | scales[2 * index + 1] << 8;
+      return source.scale_type == SPARKFP4_SCALE_BF16 ? low_half<Bf16>(bits) : low_half<F16>(bits);
+    }
+    default: {
+      uint32_t exponent = scales[index];
+      return __uint_as_float(exponent == 0 ? 1u << 22 : exponent == 255 ? 0x7fc00000u : exponent << 23);
+    }
+  }
+}
+
+// Raises *largest to the greatest of all threads of the block, which all call it.
+__device__ __forceinline__ void raise(uint32_t *largest, uint32_t value) {
+  __shared__ uint32_t warps[kThreads / 32];
+  value = __reduce_max_sync(0xffffffffu, value);
+  __syncthreads();
+  if (threadIdx.x % 32 == 0) {
+    warps[threadIdx.x / 32] = value;
+  }
+
+  __syncthreads();
+  if (threadIdx.x < 32) {
+    value = __reduce_max_sync(0xffffffffu, threadIdx.x < kThreads / 32 ? warps[threadIdx.x] : 0);
+    if (threadIdx.x == 0 && value > *static_cast<volatile uint32_t *>(largest)) {
+      atomicMax(largest, value);
+    }
+  }
+}
+
+// The value of a magnitude that Workspace::largest has.
+__device__ __forceinline__ float largest_value(const Source &source, uint32_t bits) {
+  return source.kind == SPARKFP4_BF16  ? low_half<Bf16>(bits)
+         : source.kind == SPARKFP4_F16 ? widen<F16>(static_cast<uint16_t>(bits))
+                                       : __uint_as_float(bits);
+}
+
+__device__ __forceinline__ uint32_t infinity_bits(const Source &source) {
+  return source.kind == SPARKFP4_BF16 ? Bf16::kInfinity : source.kind == SPARKFP4_F16 ? F16::kInfinity : F32::kInfinity;
+}
+
+// Thread blocks for so many tiles: no more than the device holds at once.
+template <typename Kernel>
+cudaError_t grid_size(Kernel kernel, int64_t tiles, int *grid) {
+  int device;
+  int processors;
+  int per_processor;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error == cudaSuccess) {
+    error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+  }
+
+  if (error == cudaSuccess) {
+    error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_processor, kernel, kThreads, 0);
+  }
+
+  if (error == cudaSuccess) {
+    int64_t most = static_cast<int64_t>(processors) * per_processor;
+    *grid = static_cast<int>(tiles < most ? tiles : most);
+  }
+
+  return error;
+}
+
+}  // namespace sparkfp4::cuda
