@@ -17,12 +17,11 @@ JNIEXPORT jstring JNICALL Java_org_sparkfp4_kernels_CudaBinding_deviceName(JNIEn
 }
 
 JNIEXPORT jstring JNICALL Java_org_sparkfp4_kernels_CudaBinding_error(JNIEnv *env, jclass) {
-  return env->NewStringUTF(jni_cuda_error != nullptr ? jni_cuda_error : sparkfp4_cuda_error());
+  return env->NewStringUTF(sparkfp4_cuda_error());
 }
 
 JNIEXPORT jint JNICALL Java_org_sparkfp4_kernels_CudaBinding_create(JNIEnv *env, jclass, jint device,
                                                                     jlongArray context) {
-  jni_cuda_error = nullptr;
   sparkfp4_cuda_context *created = nullptr;
   sparkfp4_cuda_status status = sparkfp4_cuda_create(device, nullptr, &created);
   if (status == SPARKFP4_CUDA_OK) {
@@ -45,7 +44,7 @@ JNIEXPORT jint JNICALL Java_org_sparkfp4_kernels_CudaBinding_fill(JNIEnv *, jcla
                                                                   jbyte value) {
   cudaError_t error = cudaMemsetAsync(reinterpret_cast<void *>(address), static_cast<unsigned char>(value),
                                       static_cast<size_t>(bytes), cudaStreamPerThread);
-  return error == cudaSuccess ? SPARKFP4_CUDA_OK : failure(error);
+  return error == cudaSuccess ? SPARKFP4_CUDA_OK : sparkfp4::cuda::failed(error);
 }
 
 JNIEXPORT jint JNICALL Java_org_sparkfp4_kernels_CudaBinding_amax(JNIEnv *env, jclass, jlong context, jlong scratch,

@@ -5,10 +5,8 @@
 #include <cuda_runtime_api.h>
 
 #include "jni_arrays.h"
+#include "../cuda/enqueue.h"
 #include "sparkfp4_cuda.h"
-
-// What CUDA said of this thread's last call of the bindings' own; null where the library's own words are the last ones.
-inline thread_local const char *jni_cuda_error = nullptr;
 
 namespace {
 
@@ -19,13 +17,6 @@ constexpr int64_t aligned(int64_t bytes) { return (bytes + kAlignment - 1) / kAl
 constexpr int64_t outcome_bytes() { return aligned(sizeof(sparkfp4_cuda_outcome)); }
 
 constexpr int64_t sums_bytes(int64_t segments) { return aligned(segments * sizeof(sparkfp4_error_sums)); }
-
-// Cleared, an error that comes back spoils every later call of this process.
-inline int failure(cudaError_t error) {
-  jni_cuda_error = cudaGetErrorString(error);
-  cudaGetLastError();
-  return cudaFree(nullptr) == cudaSuccess ? SPARKFP4_CUDA_FAILED : SPARKFP4_CUDA_STICKY;
-}
 
 // A call on device memory. Its scratch there: the outcome, the sums, the workspace.
 class DeviceCall {
@@ -42,7 +33,6 @@ class DeviceCall {
 
   // Waits for the call and brings its results to the host; gives its status.
   int finish(sparkfp4_cuda_status enqueued, sparkfp4_cuda_outcome *found) const {
-    jni_cuda_error = nullptr;
     if (enqueued != SPARKFP4_CUDA_OK) {
       return enqueued;
     }
@@ -58,7 +48,7 @@ class DeviceCall {
       error = cudaStreamSynchronize(cudaStreamPerThread);
     }
 
-    return error == cudaSuccess ? found->status : failure(error);
+    return error == cudaSuccess ? found->status : sparkfp4::cuda::failed(error);
   }
 
  private:
@@ -67,17 +57,15 @@ class DeviceCall {
   sparkfp4_error_sums *totals_;
 };
 
-inline sparkfp4_cuda_context *context_at(jlong address) {
-  jni_cuda_error = nullptr;
-  return reinterpret_cast<sparkfp4_cuda_context *>(address);
-}
+inline sparkfp4_cuda_context *context_at(jlong address) { return reinterpret_cast<sparkfp4_cuda_context *>(address); }
 
 inline sparkfp4_cuda_choice choice_of(jint search, jlong importance) {
-  return {static_cast<sparkfp4_cuda_search>(search), reinterpret_cast<const float *>(importance)};
+  return {static_cast<sparkfp4_search>(search), reinterpret_cast<const float *>(importance)};
 }
 
 // The amax of a call that came through, or the position of one that found what is not finite.
-inline jint told_amax(JNIEnv *env, int status, const sparkfp4_cuda_outcome &found, jfloatArray value, jlongArray where) {
+inline jint told_amax(JNIEnv *env, int status, const sparkfp4_cuda_outcome &found, jfloatArray value,
+                      jlongArray where) {
   if (status == SPARKFP4_CUDA_OK) {
     env->SetFloatArrayRegion(value, 0, 1, &found.amax);
   } else if (status == SPARKFP4_CUDA_NON_FINITE) {
