@@ -1,0 +1,51 @@
+// Holds the CUDA kernels to those of the CPU, bit for bit.
+// usage: sparkfp4-cuda-test [TEST...]      exit status 77 where there is no device
+#include <chrono>
+
+#include "check.h"
+
+int main(int argc, char **argv) {
+  if (sparkfp4_cuda_device_count() == 0) {
+    std::printf("skipped: this machine has no CUDA device\n");
+    return 77;
+  }
+
+  if (argc > 1 && std::string(argv[1]) == "bad-address") {
+    return bad_address();
+  }
+
+  sparkfp4_cuda_context *context;
+  require(sparkfp4_cuda_create(0, nullptr, &context) == SPARKFP4_CUDA_OK, "create");
+  struct Test {
+    const char *name;
+    void (*run)(sparkfp4_cuda_context *);
+  };
+  const Test kTests[] = {{"plain", test_plain},
+                         {"all-bf16", test_all_bf16},
+                         {"quantized", test_quantized},
+                         {"mxfp4", test_mxfp4},
+                         {"search", test_search},
+                         {"sums-in-order", test_sums_in_order},
+                         {"failures", [](sparkfp4_cuda_context *) { test_failures(); }},
+                         {"large", test_large}};
+  for (const Test &test : kTests) {
+    bool asked = argc == 1;
+    for (int i = 1; i < argc; i++) {
+      asked |= std::string(argv[i]) == test.name;
+    }
+
+    if (asked) {
+      auto start = std::chrono::steady_clock::now();
+      test.run(context);
+      std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+      std::printf("%s: same as the CPU, %.1f s\n", test.name, seconds.count());
+      std::fflush(stdout);
+    }
+  }
+
+  sparkfp4_cuda_destroy(context);
+  // A sticky error takes the process with it.
+  std::string child = std::string("'") + argv[0] + "' bad-address";
+  require(argc > 1 || std::system(child.c_str()) == 0, "a bad address is sticky");
+  return 0;
+}
