@@ -56,7 +56,12 @@ struct Avx2 {
   SPARKFP4_OP Float mul_add(Float a, Float b, Float c) { return _mm256_fmadd_ps(a, b, c); }
   // c - a * b
   SPARKFP4_OP Float sub_mul(Float c, Float a, Float b) { return _mm256_fnmadd_ps(a, b, c); }
+  SPARKFP4_OP Float abs(Float x) { return as_float(bit_and(as_int(x), set(0x7fffffff))); }
+  SPARKFP4_OP Float round(Float x) { return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
   SPARKFP4_OP Int truncate(Float x) { return _mm256_cvttps_epi32(x); }
+
+  // 1 / x but for its last bit.
+  SPARKFP4_OP Float reciprocal(Float x) { return divide(set_float(1.0f), x); }
   SPARKFP4_OP Float to_float(Int x) { return _mm256_cvtepi32_ps(x); }
 
   // All ones where true.
@@ -66,6 +71,9 @@ struct Avx2 {
   SPARKFP4_OP Mask equal(Float a, Float b) { return _mm256_cmp_ps(a, b, _CMP_EQ_OQ); }
   // Of integers below 2^31.
   SPARKFP4_OP Mask less_int(Int a, Int b) { return as_float(_mm256_cmpgt_epi32(b, a)); }
+  SPARKFP4_OP Mask both(Mask a, Mask b) { return _mm256_and_ps(a, b); }
+  SPARKFP4_OP Mask either(Mask a, Mask b) { return _mm256_or_ps(a, b); }
+  SPARKFP4_OP uint32_t lanes(Mask mask) { return static_cast<uint32_t>(_mm256_movemask_ps(mask)); }
   SPARKFP4_OP bool all(Mask mask) { return _mm256_movemask_ps(mask) == 0xff; }
   SPARKFP4_OP Float select(Mask mask, Float a, Float b) { return _mm256_blendv_ps(b, a, mask); }
 
@@ -140,6 +148,16 @@ struct Avx2 {
 
   SPARKFP4_OP Float e2m1_magnitude(Int code) { return e2m1(code); }
 
+  // The E2M1 value next to x / 4 >= 0. Within an octave from 1 on, as below 2, the values are evenly spaced, and the sum
+  // with a number of that spacing rounds to them.
+  template <bool kClamp>
+  SPARKFP4_OP Float nearest_of_quarters(Float x) {
+    x = min(x, set_float(24.0f));
+    Int octave = _mm256_max_epi32(bit_and(as_int(x), set(0x7f800000)), set(0x40800000));
+    Float spacing = as_float(add_int(octave, set(0x0b400000)));
+    return mul(sub(add(x, spacing), spacing), set_float(0.25f));
+  }
+
   SPARKFP4_OP Float from_half(Int bits) {
     Int low = _mm256_and_si256(bits, set(0xffff));
     Int twice = _mm256_permute4x64_epi64(_mm256_packus_epi32(low, low), 0xd8);
@@ -157,6 +175,7 @@ struct Avx2 {
   }
 
   SPARKFP4_OP Float load_floats(const float *from) { return _mm256_loadu_ps(from); }
+  SPARKFP4_OP void store_floats(float *to, Float x) { _mm256_storeu_ps(to, x); }
 
   // 16 bytes at the same place of blocks v and v + 4.
   SPARKFP4_OP Int load_halves(const unsigned char *from, int64_t block) {

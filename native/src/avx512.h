@@ -50,7 +50,15 @@ struct Avx512 {
   SPARKFP4_OP Float mul_add(Float a, Float b, Float c) { return _mm512_fmadd_ps(a, b, c); }
   // c - a * b
   SPARKFP4_OP Float sub_mul(Float c, Float a, Float b) { return _mm512_fnmadd_ps(a, b, c); }
+  SPARKFP4_OP Float abs(Float x) { return _mm512_abs_ps(x); }
+  SPARKFP4_OP Float round(Float x) { return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
   SPARKFP4_OP Int truncate(Float x) { return _mm512_cvttps_epi32(x); }
+
+  // 1 / x but for its last bit.
+  SPARKFP4_OP Float reciprocal(Float x) {
+    Float near = _mm512_rcp14_ps(x);
+    return mul_add(near, sub_mul(set_float(1.0f), x, near), near);
+  }
   SPARKFP4_OP Float to_float(Int x) { return _mm512_cvtepi32_ps(x); }
 
   using Mask = __mmask16;
@@ -58,6 +66,9 @@ struct Avx512 {
   SPARKFP4_OP Mask less_equal(Float a, Float b) { return _mm512_cmp_ps_mask(a, b, _CMP_LE_OQ); }
   SPARKFP4_OP Mask equal(Float a, Float b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }
   SPARKFP4_OP Mask less_int(Int a, Int b) { return _mm512_cmplt_epi32_mask(a, b); }
+  SPARKFP4_OP Mask both(Mask a, Mask b) { return a & b; }
+  SPARKFP4_OP Mask either(Mask a, Mask b) { return a | b; }
+  SPARKFP4_OP uint32_t lanes(Mask mask) { return mask; }
   SPARKFP4_OP bool all(Mask mask) { return mask == 0xffff; }
   SPARKFP4_OP Float select(Mask mask, Float a, Float b) { return _mm512_mask_mov_ps(b, mask, a); }
   SPARKFP4_OP Int select_int(Mask mask, Int a, Int b) { return _mm512_mask_mov_epi32(b, mask, a); }
@@ -140,6 +151,16 @@ struct Avx512 {
     return _mm512_permutexvar_ps(code, values);
   }
 
+  // The E2M1 value next to x / 4 >= 0; x is below 32 or kClamp is true.
+  template <bool kClamp>
+  SPARKFP4_OP Float nearest_of_quarters(Float x) {
+    const Float low = _mm512_setr_ps(0.0f, 0.5f, 0.5f, 1.0f, 1.0f, 1.5f, 1.5f, 2.0f,
+                                     2.0f, 2.0f, 3.0f, 3.0f, 3.0f, 3.0f, 4.0f, 4.0f);
+    const Float high = _mm512_setr_ps(4.0f, 4.0f, 4.0f, 4.0f, 6.0f, 6.0f, 6.0f, 6.0f,
+                                      6.0f, 6.0f, 6.0f, 6.0f, 6.0f, 6.0f, 6.0f, 6.0f);
+    return _mm512_permutex2var_ps(low, truncate(kClamp ? min(x, set_float(31.0f)) : x), high);
+  }
+
   SPARKFP4_OP Float from_half(Int bits) { return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(bits)); }
 
   SPARKFP4_OP Int to_half_upwards(Float x) {
@@ -150,6 +171,7 @@ struct Avx512 {
 
   SPARKFP4_OP Int load_bytes(const unsigned char *from) { return _mm512_cvtepu8_epi32(load_quarter(from)); }
   SPARKFP4_OP Float load_floats(const float *from) { return _mm512_loadu_ps(from); }
+  SPARKFP4_OP void store_floats(float *to, Float x) { _mm512_storeu_ps(to, x); }
 
   SPARKFP4_OP __m128i load_quarter(const unsigned char *from) {
     return _mm_loadu_si128(reinterpret_cast<const __m128i *>(from));

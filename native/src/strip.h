@@ -11,7 +11,10 @@
 // Included by one file a tier, which gives its Isa internal linkage and so keeps these instances to itself.
 #pragma once
 
+#include <utility>
+
 #include "codes.h"
+#include "sweep.h"
 
 namespace sparkfp4 {
 
@@ -206,9 +209,68 @@ SPARKFP4_INLINE Squares<Isa> sum_squares(const Prepared<Isa, Type> &strip, const
   return plus<Isa>(even, odd);
 }
 
-// Loads a strip, writes its scales and finds its thresholds. False, for which nothing is to be relied on, where d
-// or the source's scale leaves the range in which those are exact.
+// An element of all blocks without its sign.
+template <typename Isa, typename Type, int kElement>
+SPARKFP4_INLINE typename Isa::Float wide_magnitude(const typename Isa::Int *x, typename Isa::Float source_scale) {
+  if constexpr (Type::kCodes) {
+    constexpr int kInHalf = kElement % 8;
+    constexpr int kVector = (kNibbles<Type> ? kInHalf % 2 : kInHalf / 4) + kElement / 8 * 2;
+    constexpr int kByte = kNibbles<Type> ? kInHalf / 2 : kInHalf % 4;
+    return code_magnitude<Isa, Type, kByte>(x[kVector], source_scale);
+  } else {
+    typename Isa::Int magnitude =
+        Isa::bit_and(x[Layout<Type>::kNarrow ? kElement / 2 : kElement], Isa::set(Layout<Type>::kMagnitude));
+    if constexpr (Layout<Type>::kNarrow && kElement % 2 == 1) {
+      return widen_high<Isa, Type>(magnitude);
+    } else {
+      return widen_low<Isa, Type>(magnitude);
+    }
+  }
+}
+
+template <typename Isa, typename Type, int... kElements>
+SPARKFP4_INLINE void widen_strip(const typename Isa::Int *x, typename Isa::Float source_scale, WideStrip<Isa> *strip,
+                                 std::integer_sequence<int, kElements...>) {
+  (Isa::store_floats(strip->w + kElements * Isa::kWidth, wide_magnitude<Isa, Type, kElements>(x, source_scale)), ...);
+}
+
+// The largest |w| of all blocks, as a Type's bits; what is not finite exceeds all that is.
+template <typename Isa, typename Type>
+SPARKFP4_INLINE typename Isa::Int strip_amax(const typename Isa::Int *x, typename Isa::Float source_scale) {
+  if constexpr (Type::kCodes) {
+    return largest_of_codes<Isa, Type>(largest_codes<Isa>(x), source_scale);
+  } else {
+    return largest_magnitudes<Isa, Type>(x);
+  }
+}
+
+// Writes the scales that the task's search gives a strip; block is its first one's place in the task.
 template <typename Isa, sparkfp4_recipe kRecipe, typename Type>
+static void choose_scales(const EncodeTask &task, int64_t block, const unsigned char *source,
+                          const float *block_scales, unsigned char *scales) {
+  typename Isa::Int x[Layout<Type>::kVectors];
+  load_strip<Isa, Type>(source, x);
+  typename Isa::Float source_scale = Isa::set_float(0);
+  if constexpr (Type::kCodes) {
+    source_scale = Isa::load_floats(block_scales);
+  }
+
+  WideStrip<Isa> strip;
+  widen_strip<Isa, Type>(x, source_scale, &strip, std::make_integer_sequence<int, kBlock>());
+  typename Isa::Float amax = widen_low<Isa, Type>(strip_amax<Isa, Type>(x, source_scale));
+  search_strip<Isa, kRecipe, Type>(strip, amax, task, block, scales);
+}
+
+// Of scales that are written already.
+template <typename Isa, sparkfp4_recipe kRecipe>
+SPARKFP4_INLINE Factors<Isa> given_factors(const unsigned char *scales, float global_scale) {
+  typename Isa::Int bytes = Isa::load_bytes(scales);
+  return {bytes, factor_of<Isa, kRecipe>(e4m3_value<Isa>(Isa::template shift_left<20>(bytes)), global_scale)};
+}
+
+// Loads a strip, writes its scales, unless they are given, and finds its thresholds. False, for which nothing is to be relied on, where d
+// or the source's scale leaves the range in which those are exact.
+template <typename Isa, sparkfp4_recipe kRecipe, typename Type, bool kGiven>
 SPARKFP4_INLINE bool prepare_strip(const unsigned char *source, const float *block_scales, float global_scale,
                                    unsigned char *scales, typename Isa::Int *largest, Prepared<Isa, Type> *strip) {
   using Int = typename Isa::Int;
@@ -219,17 +281,20 @@ SPARKFP4_INLINE bool prepare_strip(const unsigned char *source, const float *blo
     strip->x[j] = x[j];
   }
 
-  Int amax;
   if constexpr (Type::kCodes) {
     strip->source_scale = Isa::load_floats(block_scales);
-    amax = largest_of_codes<Isa, Type>(largest_codes<Isa>(x), strip->source_scale);
-  } else {
-    amax = largest_magnitudes<Isa, Type>(x);
   }
 
+  Int amax = strip_amax<Isa, Type>(x, strip->source_scale);
   *largest = Isa::max_u32(*largest, amax);
-  Factors<Isa> block = factors<Isa, kRecipe, Type>(widen_low<Isa, Type>(amax), global_scale);
-  Isa::store_bytes(scales, block.bytes);
+  Factors<Isa> block;
+  if constexpr (kGiven) {
+    block = given_factors<Isa, kRecipe>(scales, global_scale);
+  } else {
+    block = factors<Isa, kRecipe, Type>(widen_low<Isa, Type>(amax), 6.0f, global_scale);
+    Isa::store_bytes(scales, block.bytes);
+  }
+
   Int bits[kThresholds];
   thresholds<Isa>(block.d, bits);
   if constexpr (Type::kCodes) {
@@ -272,7 +337,7 @@ SPARKFP4_INLINE void finish_strip(const Prepared<Isa, Type> &strip, unsigned cha
 
 // Encodes up to kGroup strips, the first of which has lane 0, and raises largest. The first step is a long chain of
 // operations, most of all a division, and the second is short: strip by strip the processor would wait.
-template <typename Isa, sparkfp4_recipe kRecipe, typename Type, bool kSums>
+template <typename Isa, sparkfp4_recipe kRecipe, typename Type, bool kSums, bool kSearched>
 SPARKFP4_INLINE void encode_group(const EncodeTask &group, typename Isa::Int *largest) {
   constexpr int64_t kStripBytes = Isa::kWidth * Type::kBlockBytes;
   Prepared<Isa, Type> strips[kGroup];
@@ -285,8 +350,13 @@ SPARKFP4_INLINE void encode_group(const EncodeTask &group, typename Isa::Int *la
     }
 
     const float *block_scales = Type::kCodes ? group.block_scales + i * Isa::kWidth : nullptr;
-    exact &= prepare_strip<Isa, kRecipe, Type>(source, block_scales, group.global_scale,
-                                               group.scales + i * Isa::kWidth, largest, &strips[i]);
+    unsigned char *scales = group.scales + i * Isa::kWidth;
+    if constexpr (kSearched) {
+      choose_scales<Isa, kRecipe, Type>(group, i * Isa::kWidth, source, block_scales, scales);
+    }
+
+    exact &= prepare_strip<Isa, kRecipe, Type, kSearched>(source, block_scales, group.global_scale, scales, largest,
+                                                          &strips[i]);
   }
 
   if (!exact) {
@@ -300,7 +370,7 @@ SPARKFP4_INLINE void encode_group(const EncodeTask &group, typename Isa::Int *la
   }
 }
 
-template <typename Isa, sparkfp4_recipe kRecipe, typename Type, bool kSums>
+template <typename Isa, sparkfp4_recipe kRecipe, typename Type, bool kSums, bool kSearched>
 static uint32_t encode_blocks(const EncodeTask &task) {
   constexpr int64_t kGroupBlocks = kGroup * Isa::kWidth;
   static_assert(kGroupBlocks % kLanes == 0, "a group begins at lane 0");
@@ -309,11 +379,12 @@ static uint32_t encode_blocks(const EncodeTask &task) {
   int64_t left = task.blocks;
   while (left >= Isa::kWidth) {
     group.blocks = left >= kGroupBlocks ? kGroupBlocks : left / Isa::kWidth * Isa::kWidth;
-    encode_group<Isa, kRecipe, Type, kSums>(group, &largest);
+    encode_group<Isa, kRecipe, Type, kSums, kSearched>(group, &largest);
     group.source += group.blocks * Type::kBlockBytes;
     group.block_scales += Type::kCodes ? group.blocks : 0;
     group.packed += group.blocks * kPackedBlock;
     group.scales += group.blocks;
+    group.first_block += group.blocks;
     left -= group.blocks;
   }
 
@@ -337,12 +408,20 @@ static uint32_t encode_blocks(const EncodeTask &task) {
 
 template <typename Isa, sparkfp4_recipe kRecipe, typename Type>
 static uint32_t encode(const EncodeTask &task) {
-  if (task.search != SPARKFP4_RTN) {
+  if (task.search == SPARKFP4_WEIGHTED_HESSIAN) {
     return kScalarKernel.encode[kRecipe][Type::kSource](task);
   }
 
-  return task.sums == nullptr ? encode_blocks<Isa, kRecipe, Type, false>(task)
-                              : encode_blocks<Isa, kRecipe, Type, true>(task);
+  if (task.search != SPARKFP4_RTN) {
+    // Beside the search the sums cost little.
+    ErrorLanes unwanted = {};
+    EncodeTask searched = task;
+    searched.sums = task.sums == nullptr ? &unwanted : task.sums;
+    return encode_blocks<Isa, kRecipe, Type, true, true>(searched);
+  }
+
+  return task.sums == nullptr ? encode_blocks<Isa, kRecipe, Type, false, false>(task)
+                              : encode_blocks<Isa, kRecipe, Type, true, false>(task);
 }
 
 template <typename Isa, typename Type>

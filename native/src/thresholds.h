@@ -38,27 +38,28 @@ SPARKFP4_INLINE typename Isa::Float round_e4m3(typename Isa::Float x, typename I
   return Isa::select(subnormal, Isa::sub(shifted, magic), normal);
 }
 
+// Of the blocks' amaxes; largest is the E2M1 value that they are to become.
 template <typename Isa, sparkfp4_recipe kRecipe, typename Type>
-SPARKFP4_INLINE Factors<Isa> factors(typename Isa::Float amax, float global_scale) {
+SPARKFP4_INLINE Factors<Isa> factors(typename Isa::Float amax, float largest, float global_scale) {
   using Int = typename Isa::Int;
   using Float = typename Isa::Float;
   Float zero = Isa::set_float(0);
   Factors<Isa> result;
   if constexpr (kRecipe == SPARKFP4_MODELOPT) {
-    Float ratio = Isa::divide(amax, Isa::set_float(6.0f * global_scale));
+    Float ratio = Isa::divide(amax, Isa::set_float(largest * global_scale));
     Float clamped = Isa::min(Isa::max(ratio, Isa::set_float(0x1p-9f)), Isa::set_float(448.0f));
     Float positive = Isa::select(Isa::equal(ratio, zero), Isa::set_float(1.0f), clamped);
     result.d = Isa::mul(round_e4m3<Isa>(positive, &result.bytes), Isa::set_float(global_scale));
   } else {
-    Float sixth = Isa::divide(amax, Isa::set_float(6.0f));
+    Float part = Isa::divide(amax, Isa::set_float(largest));
     if constexpr (std::is_same_v<Type, Bf16>) {
-      Int bits = Isa::as_int(sixth);
+      Int bits = Isa::as_int(part);
       Int odd = Isa::bit_and(Isa::template shift_right<16>(bits), Isa::set(1));
       Int rounded = Isa::add_int(bits, Isa::add_int(odd, Isa::set(0x7fff)));
-      sixth = Isa::as_float(Isa::bit_and(rounded, Isa::set(0xffff0000)));
+      part = Isa::as_float(Isa::bit_and(rounded, Isa::set(0xffff0000)));
     }
 
-    Float ratio = Isa::min(Isa::mul(Isa::set_float(global_scale), sixth), Isa::set_float(448.0f));
+    Float ratio = Isa::min(Isa::mul(Isa::set_float(global_scale), part), Isa::set_float(448.0f));
     Float scale = round_e4m3<Isa>(ratio, &result.bytes);
     auto none = Isa::equal(scale, zero);
     result.bytes = Isa::select_int(none, Isa::set(0x20), result.bytes);
