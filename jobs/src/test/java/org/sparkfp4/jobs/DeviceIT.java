@@ -2,7 +2,6 @@ package org.sparkfp4.jobs;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -10,6 +9,7 @@ import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.sparkfp4.CheckpointFiles;
 import org.sparkfp4.kernels.Device;
@@ -29,27 +29,39 @@ class DeviceIT {
   @TempDir
   private Path folder;
 
+  /** Whole units, then units that are cut, whose amax has a job of its own. */
   @ParameterizedTest
-  @ValueSource(strings = {"cuda", "rapids"})
-  void goldenCheckpointsAreTheSame(String device) throws Exception {
+  @CsvSource({"cuda, 256m", "cuda, 16k", "rapids, 256m", "rapids, 16k"})
+  void goldenCheckpointsAreTheSame(String device, String unitBytes) throws Exception {
     assumeDevice(device);
+    List<String> commands = new ArrayList<>();
     for (String source : SOURCES) {
       for (List<String> options : OPTIONS) {
-        String name = source + String.join("", options);
-        Path cpu = folder.resolve(name + ".cpu");
-        Path gpu = folder.resolve(name + "." + device);
-        SparkSubmitResult onCpu = new InProcess().run(arguments(source, cpu, "cpu", options));
+        commands.addAll(commands.isEmpty() ? List.of() : List.of(CommandSeries.THEN));
+        commands.addAll(arguments(source, output(source, options, device), device, options));
+        SparkSubmitResult onCpu = new InProcess()
+            .conf("spark.fp4.unitBytes", unitBytes)
+            .run(arguments(source, output(source, options, "cpu"), "cpu", options).toArray(new String[0]));
         assertThat(onCpu.status()).as(onCpu.err()).isZero();
-
-        // every second one by units that are cut, whose amax has a job of its own
-        SparkSubmitResult onGpu = submit(device)
-            .conf("spark.fp4.unitBytes", options.contains("--layout") ? "16k" : "256m")
-            .run(arguments(source, gpu, device, options));
-
-        assertThat(onGpu.status()).as(onGpu.err()).isZero();
-        Outputs.assertSame(cpu, gpu);
       }
     }
+
+    SparkSubmitResult onGpu = submit(device)
+        .conf("spark.fp4.unitBytes", unitBytes)
+        .program(CommandSeries.class)
+        .run(commands.toArray(new String[0]));
+
+    assertThat(onGpu.status()).as(onGpu.err()).isZero();
+    assertThat(onGpu.err()).doesNotContain("LEAK");
+    for (String source : SOURCES) {
+      for (List<String> options : OPTIONS) {
+        Outputs.assertSame(output(source, options, "cpu"), output(source, options, device));
+      }
+    }
+  }
+
+  private Path output(String source, List<String> options, String device) {
+    return folder.resolve(source + String.join("", options) + "." + device);
   }
 
   @ParameterizedTest
@@ -68,39 +80,45 @@ class DeviceIT {
   @Test
   void withoutGpuCudaIsRefusedBeforeAnyWork() throws Exception {
     Assumptions.assumeFalse(hasGpu(), "a GPU answers here");
-    Path output = folder.resolve("output");
 
-    SparkSubmitResult local = new InProcess()
-        .run(arguments(SOURCES.get(0), output, "cuda", OPTIONS.get(0)));
+    SparkSubmitResult local = refused("cuda");
     assertThat(local.status()).isEqualTo(1);
     assertThat(local.err()).startsWith("Cannot run on device cuda: ").hasLineCount(1);
 
-    SparkSubmitResult rapids = new InProcess().run(arguments(SOURCES.get(0), output, "rapids", OPTIONS.get(0)));
+    SparkSubmitResult rapids = refused("rapids");
     assertThat(rapids.status()).isEqualTo(1);
     assertThat(rapids.err())
         .startsWith("Cannot run on device rapids: the RAPIDS Accelerator is not active in this session. ")
         .hasLineCount(1);
 
     // the driver asks an executor, and does not look itself
-    SparkSubmitResult cluster =
-        SparkSubmit.localCluster(1).run(arguments(SOURCES.get(0), output, "cuda", OPTIONS.get(0)));
+    SparkSubmitResult cluster = refusedByExecutor(SparkSubmit.localCluster(1), "cuda");
     assertThat(cluster.status()).isEqualTo(1);
     assertThat(cluster.err()).contains("Cannot run on device cuda: ").contains(" (executor ");
 
-    SparkSubmitResult tier = SparkSubmit.localCluster(1).conf("spark.fp4.cpu.tier", "neon")
-        .run(arguments(SOURCES.get(0), output, "cpu", OPTIONS.get(0)));
+    SparkSubmitResult tier =
+        refusedByExecutor(SparkSubmit.localCluster(1).conf("spark.fp4.cpu.tier", "neon"), "cpu");
     assertThat(tier.status()).isEqualTo(1);
     assertThat(tier.err()).contains("Invalid kernel tier: neon, available here: auto").contains(" (executor ");
-    assertThat(Files.exists(output)).isFalse();
+    assertThat(folder).isEmptyDirectory();
   }
 
   @Test
   void unknownDeviceIsAnErrorOfUsage() {
-    SparkSubmitResult result =
-        new InProcess().run(arguments(SOURCES.get(0), folder.resolve("output"), "gpu", OPTIONS.get(0)));
+    SparkSubmitResult result = refused("gpu");
 
     assertThat(result.status()).isEqualTo(2);
     assertThat(result.err()).startsWith("Invalid device: gpu, must be one of auto, cpu, cuda, rapids");
+  }
+
+  private SparkSubmitResult refused(String device) {
+    return new InProcess().run(arguments(SOURCES.get(0), folder.resolve("output"), device, OPTIONS.get(0))
+        .toArray(new String[0]));
+  }
+
+  private SparkSubmitResult refusedByExecutor(SparkSubmit cluster, String device) {
+    return cluster.run(arguments(SOURCES.get(0), folder.resolve("output"), device, OPTIONS.get(0))
+        .toArray(new String[0]));
   }
 
   private static SparkSubmit submit(String device) {
@@ -115,11 +133,11 @@ class DeviceIT {
         : submit;
   }
 
-  private static String[] arguments(String source, Path output, String device, List<String> options) {
+  private static List<String> arguments(String source, Path output, String device, List<String> options) {
     List<String> arguments = new ArrayList<>(List.of("quantize", "--input", CheckpointFiles.golden(source).toString(),
         "--output", output.toString(), "--device", device));
     arguments.addAll(options);
-    return arguments.toArray(new String[0]);
+    return arguments;
   }
 
   private static void assumeDevice(String device) {

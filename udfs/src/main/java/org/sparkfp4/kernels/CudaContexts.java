@@ -2,9 +2,10 @@ package org.sparkfp4.kernels;
 
 import java.util.ArrayDeque;
 import java.util.Deque;
-import java.util.HashMap;
 import java.util.Iterator;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import org.apache.arrow.memory.util.MemoryUtil;
 import org.apache.spark.TaskContext;
@@ -12,15 +13,20 @@ import org.apache.spark.util.TaskCompletionListener;
 
 /**
  * Host memory, by way of contexts. A task has a context from its first call to its end, when the next task takes it
- * over, since pinning memory takes as long as much work; once no task has one, all are closed. Who calls outside of tasks
- * borrows one for the call.
+ * over: to pin memory takes as long as much work. What no task takes over for half a minute is closed. Who calls outside
+ * of tasks borrows one for the call.
  */
 final class CudaContexts implements CudaMemory {
   /** Tries again after so many milliseconds each, when other tasks may have given memory back. */
   private static final int[] PAUSES = {100, 1000, 5000};
 
-  private final Map<Long, CudaContext> ofTasks = new HashMap<>();
+  /** How long contexts stay open that no task takes over. */
+  private static final long KEPT_SECONDS = 30;
+
+  private final Map<Long, CudaContext> ofTasks = new ConcurrentHashMap<>();
   private final Deque<CudaContext> idle = new ArrayDeque<>();
+  private long lastUse;
+  private boolean isCloseDue;
 
   @Override
   public int run(Call call) {
@@ -53,19 +59,25 @@ final class CudaContexts implements CudaMemory {
     MemoryUtil.setMemory(address, bytes, value);
   }
 
-  private synchronized CudaContext ofTask(TaskContext task) {
+  private CudaContext ofTask(TaskContext task) {
     long id = task.taskAttemptId();
     CudaContext context = ofTasks.get(id);
     if (context == null) {
       context = open(CudaDevices.of(task, CudaBinding.deviceCount()));
       ofTasks.put(id, context);
-      task.addTaskCompletionListener((TaskCompletionListener) ended -> giveBack(id));
+      task.addTaskCompletionListener((TaskCompletionListener) ended -> putBack(ofTasks.remove(id)));
     }
 
     return context;
   }
 
-  private synchronized CudaContext open(int device) {
+  /** Not under a lock: each task of a job's first wave waits for its own pinned memory alone. */
+  private CudaContext open(int device) {
+    CudaContext found = taken(device);
+    return found == null ? CudaContext.open(device) : found;
+  }
+
+  private synchronized CudaContext taken(int device) {
     for (Iterator<CudaContext> contexts = idle.iterator(); contexts.hasNext(); ) {
       CudaContext context = contexts.next();
       if (context.device() == device) {
@@ -74,18 +86,29 @@ final class CudaContexts implements CudaMemory {
       }
     }
 
-    return CudaContext.open(device);
-  }
-
-  private synchronized void giveBack(long task) {
-    idle.push(ofTasks.remove(task));
-    if (ofTasks.isEmpty()) {
-      closeIdle();
-    }
+    return null;
   }
 
   private synchronized void putBack(CudaContext context) {
     idle.push(context);
+    lastUse = System.nanoTime();
+    if (!isCloseDue) {
+      isCloseDue = true;
+      closeLater();
+    }
+  }
+
+  private void closeLater() {
+    CompletableFuture.delayedExecutor(KEPT_SECONDS, TimeUnit.SECONDS).execute(this::closeUnused);
+  }
+
+  private synchronized void closeUnused() {
+    if (System.nanoTime() - lastUse < TimeUnit.SECONDS.toNanos(KEPT_SECONDS)) {
+      closeLater();
+    } else {
+      isCloseDue = false;
+      closeIdle();
+    }
   }
 
   private synchronized void closeIdle() {
