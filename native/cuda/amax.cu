@@ -1,4 +1,5 @@
 // The largest magnitudes: of elements, of codes under their scales, of E8M0 scales.
+#include "rounding.cuh"
 #include "walk.cuh"
 
 namespace sparkfp4::cuda {
@@ -6,6 +7,7 @@ namespace {
 
 __global__ void begin_kernel(Workspace *workspace, int64_t words, sparkfp4_error_sums *sums, int64_t segments,
                              sparkfp4_cuda_outcome *outcome) {
+  admit_next_launch();
   int64_t thread = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   int64_t threads = static_cast<int64_t>(gridDim.x) * blockDim.x;
   for (int64_t i = thread; i < words; i += threads) {
@@ -16,8 +18,36 @@ __global__ void begin_kernel(Workspace *workspace, int64_t words, sparkfp4_error
     sums[i] = {0, 0};
   }
 
-  if (thread == 0 && outcome != nullptr) {
+  if (thread == 0) {
     *outcome = {};
+  }
+}
+
+// Raises the largest magnitude; the last thread block makes the rule of a unit.
+__device__ __forceinline__ void conclude_amax(const Encode &encode, uint32_t largest) {
+  Workspace *workspace = encode.workspace;
+  raise(&workspace->largest, largest);
+  if (!encode.of_unit || threadIdx.x >= 32) {
+    return;
+  }
+
+  uint32_t finished = 0;
+  if (threadIdx.x == 0) {
+    __threadfence();
+    finished = atomicAdd(&workspace->finished, 1);
+  }
+
+  if (__shfl_sync(0xffffffffu, finished, 0) != gridDim.x - 1) {
+    return;
+  }
+
+  __threadfence();
+  Rule rule;
+  float amax = largest_value(encode.source, *static_cast<volatile uint32_t *>(&workspace->largest));
+  rule.fill(encode, amax, threadIdx.x);
+  if (threadIdx.x == 0) {
+    workspace->rule = rule;
+    workspace->finished = 0;
   }
 }
 
@@ -56,7 +86,9 @@ __device__ __forceinline__ uint32_t magnitude_at(const unsigned char *source) {
 
 // Tiles are kAmaxTileBytes of a segment.
 template <typename Type, int kBytes>
-__global__ void __launch_bounds__(kThreads) amax_kernel(const __grid_constant__ Batch batch, Workspace *workspace) {
+__global__ void __launch_bounds__(kThreads) amax_kernel(const __grid_constant__ Batch batch,
+                                                        const __grid_constant__ Encode encode) {
+  admit_next_launch();
   uint32_t largest = 0;
   int segment_index = 0;
   for (int64_t tile = blockIdx.x; tile < batch.tiles; tile += gridDim.x) {
@@ -84,41 +116,46 @@ __global__ void __launch_bounds__(kThreads) amax_kernel(const __grid_constant__ 
     }
   }
 
-  raise(&workspace->largest, largest);
+  conclude_amax(encode, largest);
 }
 
 template <typename Type>
 __global__ void __launch_bounds__(kThreads) code_amax_kernel(const __grid_constant__ Batch batch,
-                                                             const __grid_constant__ Source source,
-                                                             Workspace *workspace) {
+                                                             const __grid_constant__ Encode encode) {
+  admit_next_launch();
+  const Source &source = encode.source;
+  bool shared = shares_scales(source);
   uint32_t largest = 0;
   int segment_index = 0;
   for (int64_t tile = blockIdx.x; tile < batch.tiles; tile += gridDim.x) {
     segment_index = segment_of(batch, tile, segment_index);
     const DeviceSegment &segment = batch.segments[segment_index];
-    uint32_t index = static_cast<uint32_t>(tile - segment.first_tile) * kTileBlocks + threadIdx.x;
-    if (index < segment.elements / kBlock) {
-      Block<Type> block;
-      block.load(segment.data + static_cast<int64_t>(index) * Type::kBlockBytes,
-                 is_aligned(segment.data, Type::kBlockBytes));
-      float amax = Block<Type>::value(block.largest(), source_scale(source, segment.scales, index));
-      largest = max(largest, __float_as_uint(amax));
+    uint32_t blocks = static_cast<uint32_t>(segment.elements / kBlock);
+    uint32_t index = static_cast<uint32_t>(tile - segment.first_tile) * kTileBlocks + 2 * threadIdx.x;
+    bool aligned = is_aligned(segment.data, Type::kBlockBytes);
+    if (index >= blocks) {
+      continue;
     }
+
+    bool both = index + 1 < blocks;
+    Block<Type> block[2];
+    const unsigned char *from = segment.data + static_cast<int64_t>(index) * Type::kBlockBytes;
+    block[0].load(from, aligned);
+    block[1].load(both ? from + Type::kBlockBytes : from, aligned);
+    float scale = source_scale(source, segment.scales, index);
+    float second = shared || !both ? scale : source_scale(source, segment.scales, index + 1);
+    largest = max(largest, __float_as_uint(Block<Type>::value(block[0].largest(), scale)));
+    largest = max(largest, __float_as_uint(Block<Type>::value(block[1].largest(), second)));
   }
 
-  raise(&workspace->largest, largest);
+  conclude_amax(encode, largest);
 }
 
-template <typename Kernel, typename... Arguments>
-cudaError_t launch(Kernel kernel, int64_t tiles, cudaStream_t stream, const Arguments &...arguments) {
+template <typename Kernel>
+cudaError_t launch(Kernel kernel, const Batch &batch, const Encode &encode, cudaStream_t stream) {
   int grid;
-  cudaError_t error = grid_size(kernel, tiles, &grid);
-  if (error != cudaSuccess) {
-    return error;
-  }
-
-  kernel<<<grid, kThreads, 0, stream>>>(arguments...);
-  return cudaGetLastError();
+  cudaError_t error = grid_size(kernel, batch.tiles, &grid);
+  return error == cudaSuccess ? launch_after(kernel, grid, kThreads, stream, batch, encode) : error;
 }
 
 }  // namespace
@@ -132,25 +169,27 @@ cudaError_t launch_begin(Workspace *workspace, int64_t segments, sparkfp4_error_
   return cudaGetLastError();
 }
 
-cudaError_t launch_amax(const Batch &batch, const Source &source, Workspace *workspace, cudaStream_t stream) {
-  switch (source.kind) {
+cudaError_t launch_amax(const Batch &batch, const Encode &encode, cudaStream_t stream) {
+  switch (encode.source.kind) {
     case SPARKFP4_BF16:
-      return launch(amax_kernel<Bf16, 2>, batch.tiles, stream, batch, workspace);
+      return launch(amax_kernel<Bf16, 2>, batch, encode, stream);
     case SPARKFP4_F16:
-      return launch(amax_kernel<F16, 2>, batch.tiles, stream, batch, workspace);
+      return launch(amax_kernel<F16, 2>, batch, encode, stream);
     case SPARKFP4_F32:
-      return launch(amax_kernel<F32, 4>, batch.tiles, stream, batch, workspace);
+      return launch(amax_kernel<F32, 4>, batch, encode, stream);
     case E4m3::kSource:
-      return launch(code_amax_kernel<E4m3>, batch.tiles, stream, batch, source, workspace);
+      return launch(code_amax_kernel<E4m3>, batch, encode, stream);
     case Int4::kSource:
-      return launch(code_amax_kernel<Int4>, batch.tiles, stream, batch, source, workspace);
+      return launch(code_amax_kernel<Int4>, batch, encode, stream);
     default:
-      return launch(code_amax_kernel<E2m1>, batch.tiles, stream, batch, source, workspace);
+      return launch(code_amax_kernel<E2m1>, batch, encode, stream);
   }
 }
 
 cudaError_t launch_exponent(const Batch &batch, Workspace *workspace, cudaStream_t stream) {
-  return launch(amax_kernel<F32, 1>, batch.tiles, stream, batch, workspace);
+  Encode encode = {};
+  encode.workspace = workspace;
+  return launch(amax_kernel<F32, 1>, batch, encode, stream);
 }
 
 }  // namespace sparkfp4::cuda

@@ -9,7 +9,7 @@
 namespace sparkfp4::cuda {
 
 constexpr int kThreads = 256;
-constexpr int kTileBlocks = kThreads;  // a thread a block
+constexpr int kTileBlocks = 2 * kThreads;  // two a thread
 constexpr int kAmaxVectors = 4;        // 16-byte loads of a thread at once
 constexpr int64_t kAmaxTileBytes = 16 * kAmaxVectors * kThreads;
 constexpr int kMaxSegments = 16;       // of a launch
@@ -73,11 +73,25 @@ struct SegmentSums {
   uint32_t unused[2];
 };
 
+// A unit's scale and what follows from it, made once: rounding.cuh.
+struct ScaleRule {
+  float global_scale;
+  float by_largest[2];           // a block's amax is divided by: so that it becomes 6, and 4
+  float by_largest_inverse[2];
+  float inverse_scale;           // of the global one
+  float halves[8];               // half an inverse is multiplied by, by the scale's mantissa; 0: not to be done
+  bool all_halves;               // none of which is 0
+  bool ordinary;                 // whether the shortcuts hold for the global scale
+  bool modelopt;
+  bool zero;                     // a unit of zeros
+};
+
 // All zeros at first.
 struct Workspace {
   uint32_t largest;              // magnitude, as an element's bits; a scale byte of MXFP4
-  uint32_t status;
+  uint32_t finished;             // thread blocks of an amax
   unsigned long long requantized;
+  ScaleRule rule;
   SegmentSums sums[1];           // one a segment
 };
 
@@ -90,6 +104,7 @@ struct Encode {
   bool of_unit;                  // its scale follows from Workspace::largest
   bool backwards;                // last tile first: what an earlier pass left in the cache
   float global_scale;
+  ScaleRule rule;                // of a known scale
   unsigned char *packed;
   unsigned char *scales;
   bool with_sums;
@@ -136,7 +151,8 @@ struct Dequantize {
 // Each enqueues one launch, or a few of one kind.
 cudaError_t launch_begin(Workspace *workspace, int64_t segments, sparkfp4_error_sums *sums,
                          sparkfp4_cuda_outcome *outcome, cudaStream_t stream);
-cudaError_t launch_amax(const Batch &batch, const Source &source, Workspace *workspace, cudaStream_t stream);
+// Of a unit it makes the rule too.
+cudaError_t launch_amax(const Batch &batch, const Encode &encode, cudaStream_t stream);
 cudaError_t launch_encode(const Batch &batch, const Encode &encode, cudaStream_t stream);
 cudaError_t launch_search(const Batch &batch, const Encode &encode, cudaStream_t stream);
 cudaError_t launch_hessian(const Batch &batch, const Encode &encode, cudaStream_t stream);

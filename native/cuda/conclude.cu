@@ -136,7 +136,7 @@ __device__ int64_t first_wrong(int64_t count, Wrong wrong) {
   }
 
   __syncthreads();
-  for (int64_t start = 0; start < count; start += kConcludeThreads) {
+  for (int64_t start = 0; start < count; start += blockDim.x) {
     int64_t index = start + threadIdx.x;
     bool is_wrong = index < count && wrong(index);
     if (is_wrong) {
@@ -204,7 +204,7 @@ __device__ void find_scale(const Batch &batch, const Conclusion &conclusion, uin
     int64_t count = of_cast ? segment.elements / 32 : segment.elements;
     int64_t index = first_wrong(count, [&](int64_t j) { return scales[j] > kLargestScale; });
     int64_t above = of_cast ? first_wrong(count, [&](int64_t j) { return scales[j] > most; }) : index;
-    if (above < count && above / kCastStrip < index / kCastStrip) {
+    if (above < count && (index == count || above / kCastStrip < index / kCastStrip)) {
       if (threadIdx.x == 0) {
         conclusion.outcome->status = SPARKFP4_CUDA_INVALID;
       }
@@ -252,6 +252,7 @@ __device__ void find_dequantized(const Batch &batch, const Conclusion &conclusio
 
 __global__ void __launch_bounds__(kConcludeThreads) conclude_kernel(const __grid_constant__ Batch batch,
                                                                     const __grid_constant__ Conclusion conclusion) {
+  wait_for_earlier_launches();
   const Encode &encode = conclusion.encode;
   Workspace *workspace = encode.workspace;
   uint32_t largest = workspace->largest;
@@ -300,17 +301,15 @@ __global__ void __launch_bounds__(kConcludeThreads) conclude_kernel(const __grid
 }  // namespace
 
 cudaError_t launch_conclude(const Batch &batch, const Conclusion &conclusion, cudaStream_t stream) {
-  int grid = conclusion.sums != nullptr && batch.count > 1 ? batch.count : 1;
+  Conclusion with_segments = conclusion;
   if (batch.count == 0) {
-    // No segments: nothing is summed.
-    Conclusion empty = conclusion;
-    empty.sums = nullptr;
-    conclude_kernel<<<1, kConcludeThreads, 0, stream>>>(batch, empty);
-  } else {
-    conclude_kernel<<<grid, kConcludeThreads, 0, stream>>>(batch, conclusion);
+    with_segments.sums = nullptr;
   }
 
-  return cudaGetLastError();
+  // Without sums a small block, which finds room while the kernel before it ends.
+  bool sums = with_segments.sums != nullptr;
+  return launch_after(conclude_kernel, sums ? batch.count : 1, sums ? kConcludeThreads : kThreads, stream, batch,
+                      with_segments);
 }
 
 }  // namespace sparkfp4::cuda

@@ -9,6 +9,7 @@ __global__ void __launch_bounds__(kThreads) dequantize_kernel(const __grid_const
                                                               FastDivisor run) {
   constexpr int kElements = 8;
   constexpr int kBytes = Type::kBlockBytes / 2;
+  admit_next_launch();
   int64_t warp = (static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x) / 32;
   int64_t warps = static_cast<int64_t>(gridDim.x) * (kThreads / 32);
   uint32_t largest = 0;
@@ -91,8 +92,7 @@ cudaError_t launch_dequantize(const Dequantize &task, cudaStream_t stream) {
     return error;
   }
 
-  kernel<<<grid, kThreads, 0, stream>>>(task, fast_divisor(task.run));
-  return cudaGetLastError();
+  return launch_after(kernel, grid, kThreads, stream, task, fast_divisor(task.run));
 }
 
 }  // namespace sparkfp4::cuda

@@ -1,6 +1,8 @@
 // The encode by round to nearest: a thread a block, a thread block a tile, tiles far apart in turn.
 #pragma once
 
+#include <type_traits>
+
 #include "rounding.cuh"
 #include "sums.cuh"
 #include "walk.cuh"
@@ -52,21 +54,15 @@ struct Encoded {
 // As the definition has it, at any value.
 template <typename Type>
 __device__ __noinline__ void encode_plainly(const unsigned char *source, float source_scale, bool modelopt,
-                                            float global_scale, uint32_t byte, Encoded *encoded) {
-  float scale;
-  if (byte == 0) {
-    float amax = 0;
-    for (int i = 0; i < kBlock; i++) {
-      amax = fmaxf(amax, fabsf(widen<Type>(load_element<Type>(source, i, source_scale))));
-    }
-
-    scale = modelopt ? block_scale<SPARKFP4_MODELOPT, Type>(amax, 6.0f, global_scale)
-                     : block_scale<SPARKFP4_COMPRESSED_TENSORS, Type>(amax, 6.0f, global_scale);
-    byte = e4m3_byte(scale);
-  } else {
-    scale = e4m3_value(byte);
+                                            float global_scale, Encoded *encoded) {
+  float amax = 0;
+#pragma unroll 1
+  for (int i = 0; i < kBlock; i++) {
+    amax = fmaxf(amax, fabsf(widen<Type>(load_element<Type>(source, i, source_scale))));
   }
 
+  float scale = modelopt ? block_scale<SPARKFP4_MODELOPT, Type>(amax, 6.0f, global_scale)
+                         : block_scale<SPARKFP4_COMPRESSED_TENSORS, Type>(amax, 6.0f, global_scale);
   float d = modelopt ? dequant_factor<SPARKFP4_MODELOPT>(scale, global_scale)
                      : dequant_factor<SPARKFP4_COMPRESSED_TENSORS>(scale, global_scale);
   uint64_t codes = 0;
@@ -76,7 +72,7 @@ __device__ __noinline__ void encode_plainly(const unsigned char *source, float s
     codes |= static_cast<uint64_t>(e2m1_index(fabsf(x)) + (x < 0 ? 8 : 0)) << (4 * i);
   }
 
-  *encoded = {make_uint2(static_cast<uint32_t>(codes), static_cast<uint32_t>(codes >> 32)), byte, d};
+  *encoded = {make_uint2(static_cast<uint32_t>(codes), static_cast<uint32_t>(codes >> 32)), e4m3_byte(scale), d};
 }
 
 // The squares of a block as the definition has them, at any value.
@@ -99,25 +95,34 @@ __device__ __noinline__ void squares_plainly(const unsigned char *source, float 
 constexpr float kLeastSourceScale = 0x1p-60f;
 constexpr float kMostSourceScale = 0x1p60f;
 
-// The codes of a block under an ordinary scale and d = rule.factor(scale). False where the shortcut does not hold.
+// The codes of a block under an ordinary scale and d = rule.factor(scale); half is Rule::halves of the scale.
 template <typename Type>
-__device__ __forceinline__ bool encode_quickly(const Block<Type> &block, float source_scale, const ScaleRule &rule,
-                                               float scale, float d, uint2 *codes) {
+__device__ __forceinline__ void encode_ordinary(const Block<Type> &block, float source_scale, float half, float d,
+                                                uint2 *codes) {
   if constexpr (Block<Type>::kNarrow) {
-    float half_inverse = 0.5f * approximate_reciprocal(d);
+    bool products = true;
+    float half_inverse;
     if constexpr (Type::kCodes) {
       // In units of the source's scale and of kUnit. d / scale says how near midpoints are.
-      half_inverse = half_inverse * source_scale * (1 / Block<Type>::kUnit);
+      half_inverse = 0.5f * approximate_reciprocal(d) * source_scale * (1 / Block<Type>::kUnit);
       float step = d * approximate_reciprocal(source_scale);
-      if (!(half_inverse <= 0x1p127f) || has_near_midpoint<Block<Type>::kFreeBits>(step, 32)) {
-        return false;
-      }
-    } else if (!rule.is_safe(scale)) {
-      return false;
+      products = half_inverse <= 0x1p127f && !has_near_midpoint<Block<Type>::kFreeBits>(step, 32);
+    } else {
+      half_inverse = half * approximate_reciprocal(d);
+      products = half_inverse != 0;
     }
 
-    codes->x = encode_eight(Products<Type>{block, 0, half_inverse}) | (block.signs(0) & 0x88888888u);
-    codes->y = encode_eight(Products<Type>{block, 8, half_inverse}) | (block.signs(1) & 0x88888888u);
+    if (products) {
+      codes->x = encode_eight(Products<Type>{block, 0, half_inverse});
+      codes->y = encode_eight(Products<Type>{block, 8, half_inverse});
+    } else {
+      auto weight = [&](int i) { return block.weight(i, source_scale); };
+      codes->x = encode_eight(Quotients(weight, 0, d));
+      codes->y = encode_eight(Quotients(weight, 8, d));
+    }
+
+    codes->x |= block.signs(0) & 0x88888888u;
+    codes->y |= block.signs(1) & 0x88888888u;
   } else if constexpr (Type::kCodes) {
     // The codes of all magnitudes, eight or nine, in bytes.
     Quotients low([&](int i) { return Block<Type>::nth(i) * source_scale; }, 0, d);
@@ -146,54 +151,48 @@ __device__ __forceinline__ bool encode_quickly(const Block<Type> &block, float s
       codes->y |= block.bits[8 + i] > least ? 8u << 4 * i : 0;
     }
   }
-
-  return true;
 }
 
-// Encodes a block by round to nearest.
+// Encodes a block by round to nearest; halves are the rule's.
 template <typename Type>
 __device__ __forceinline__ Encoded encode_block(const Block<Type> &block, const unsigned char *source,
-                                                float source_scale, float amax, const ScaleRule &rule) {
+                                                float source_scale, float amax, const Rule &rule,
+                                                const float *halves) {
   Encoded encoded;
   bool ordinary = rule.ordinary && is_ordinary(amax);
   if constexpr (Type::kCodes) {
     ordinary &= source_scale >= kLeastSourceScale && source_scale <= kMostSourceScale;
   }
 
-  bool quick = false;
   if (ordinary) {
     Scale scale = rule.template block<Type::kSource == Bf16::kSource>(amax);
     encoded.byte = scale.byte;
     encoded.d = rule.factor(scale.value);
-    quick = encode_quickly<Type>(block, source_scale, rule, scale.value, encoded.d, &encoded.codes);
-  }
-
-  if (!quick) {
+    float half = Block<Type>::kNarrow && !Type::kCodes ? halves[mantissa(scale.value)] : 0;
+    encode_ordinary<Type>(block, source_scale, half, encoded.d, &encoded.codes);
+  } else {
     Encoded plain;
-    encode_plainly<Type>(source, source_scale, rule.modelopt, rule.global_scale, ordinary ? encoded.byte : 0, &plain);
+    encode_plainly<Type>(source, source_scale, rule.modelopt, rule.global_scale, &plain);
     encoded = plain;
   }
 
   return encoded;
 }
 
-template <typename Type>
-constexpr int kElementFreeBits = Type::kSource == Bf16::kSource ? 16 : Type::kSource == F16::kSource ? 13 : 0;
-
-// The rule, made once for the thread block. False where an element is not finite: there is nothing to do.
-template <typename Type>
-__device__ __forceinline__ bool make_rule(const Encode &encode, ScaleRule *rule) {
-  uint32_t largest = encode.of_unit ? encode.workspace->largest : 0;
-  if (encode.of_unit && largest >= infinity_bits(encode.source)) {
-    return false;
+// The rule, as the amax of a unit has made it or as the host has. False where an element of a unit is not finite: there is
+// nothing to do.
+__device__ __forceinline__ bool load_rule(const Encode &encode, Rule *rule, float *halves) {
+  if (encode.of_unit) {
+    wait_for_earlier_launches();
+    if (encode.workspace->largest >= infinity_bits(encode.source)) {
+      return false;
+    }
   }
 
-  if (threadIdx.x < 32) {
-    ScaleRule made;
-    made.fill(encode, largest_value(encode.source, largest), kElementFreeBits<Type>, threadIdx.x);
-    if (threadIdx.x == 0) {
-      *rule = made;
-    }
+  const ScaleRule &made = encode.of_unit ? encode.workspace->rule : encode.rule;
+  static_cast<ScaleRule &>(*rule) = made;
+  if (threadIdx.x < 8) {
+    halves[threadIdx.x] = made.halves[threadIdx.x];
   }
 
   __syncthreads();
@@ -201,16 +200,23 @@ __device__ __forceinline__ bool make_rule(const Encode &encode, ScaleRule *rule)
 }
 
 template <typename Type, bool kSums>
-__global__ void __launch_bounds__(kThreads) encode_kernel(const __grid_constant__ Batch batch,
-                                                          const __grid_constant__ Encode encode) {
-  __shared__ ScaleRule rule;
-  if (!make_rule<Type>(encode, &rule)) {
+__global__ void __launch_bounds__(kThreads, kSums ? 3 : 5) encode_kernel(const __grid_constant__ Batch batch,
+                                                                         const __grid_constant__ Encode encode) {
+  __shared__ float halves[8];
+  admit_next_launch();
+  Rule rule;
+  if (!load_rule(encode, &rule, halves)) {
     return;
   }
 
-  bool aligned_out = is_aligned(encode.packed, 8);
+  // Of codes a thread takes neighbours, which mostly share their scale; of elements two that are apart, so that a warp
+  // reads without gaps.
+  constexpr bool kNeighbours = Type::kCodes;
+  constexpr uint32_t kApart = kNeighbours ? 1 : kThreads;
+  bool shared = Type::kCodes && shares_scales(encode.source);
+  bool aligned_out = is_aligned(encode.packed, kNeighbours ? 16 : 8) && (!kNeighbours || is_aligned(encode.scales, 2));
   uint32_t largest = 0;
-  ThreadSums sums;
+  std::conditional_t<kNeighbours, PairSums, SameLaneSums> sums;
   int segment_index = 0;
   int summed = -1;
   for (int64_t turn = blockIdx.x; turn < batch.tiles; turn += gridDim.x) {
@@ -227,41 +233,76 @@ __global__ void __launch_bounds__(kThreads) encode_kernel(const __grid_constant_
       }
     }
 
-    uint32_t index = static_cast<uint32_t>(tile - segment.first_tile) * kTileBlocks + threadIdx.x;
-    if (index >= segment.elements / kBlock) {
+    uint32_t blocks = static_cast<uint32_t>(segment.elements / kBlock);
+    uint32_t first = static_cast<uint32_t>(tile - segment.first_tile) * kTileBlocks +
+                     threadIdx.x * (kNeighbours ? 2 : 1);
+    if (first >= blocks) {
       continue;
     }
 
-    int64_t out = segment.first_block + index;
-    const unsigned char *source = segment.data + static_cast<int64_t>(index) * Type::kBlockBytes;
-    if (rule.zero) {
-      store8(encode.packed + out * kPackedBlock, make_uint2(0, 0), aligned_out);
-      encode.scales[out] = rule.modelopt ? 0x38 : 0x20;
-      continue;
-    }
-
-    Block<Type> block;
-    block.load(source, is_aligned(segment.data, Type::kBlockBytes < 16 ? 8 : 16));
-    float scale = 1;
+    bool both = first + kApart < blocks;
+    const unsigned char *source = segment.data + static_cast<int64_t>(first) * Type::kBlockBytes;
+    bool aligned = is_aligned(segment.data, Type::kBlockBytes < 16 ? 8 : 16);
+    Block<Type> block[2];
+    block[0].load(source, aligned);
+    block[1].load(source + (both ? kApart * Type::kBlockBytes : 0), aligned);
+    float scale[2] = {1, 1};
     if constexpr (Type::kCodes) {
-      scale = source_scale(encode.source, segment.scales, index);
+      scale[0] = source_scale(encode.source, segment.scales, first);
+      scale[1] = shared || !both ? scale[0] : source_scale(encode.source, segment.scales, first + 1);
     }
 
-    uint32_t bits = block.largest();
-    float amax = Block<Type>::value(bits, scale);
-    largest = max(largest, Type::kCodes ? __float_as_uint(amax) : bits);
-    Encoded encoded = encode_block<Type>(block, source, scale, amax, rule);
-    store8(encode.packed + out * kPackedBlock, encoded.codes, aligned_out);
-    encode.scales[out] = static_cast<unsigned char>(encoded.byte);
-    if constexpr (kSums) {
-      Squares squares;
-      if (encoded.d >= 0x1p-100f) {
-        squares = block_squares([&](int i) { return block.weight(i, scale); }, encoded.codes, 0.5f * encoded.d);
-      } else {
-        squares_plainly<Type>(source, scale, encoded.codes, encoded.d, &squares);
+    Encoded encoded[2];
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      uint32_t bits = block[i].largest();
+      float amax = Block<Type>::value(bits, scale[i]);
+      largest = max(largest, Type::kCodes ? __float_as_uint(amax) : bits);
+      encoded[i] = encode_block<Type>(block[i], source + i * kApart * Type::kBlockBytes, scale[i], amax, rule, halves);
+      if (rule.zero) {
+        encoded[i] = {make_uint2(0, 0), rule.modelopt ? 0x38u : 0x20u, 0};
       }
 
-      sums.add(squares);
+      if constexpr (!kNeighbours) {
+        if (i == 0 || both) {
+          int64_t out = segment.first_block + first + i * kApart;
+          store8(encode.packed + out * kPackedBlock, encoded[i].codes, aligned_out);
+          encode.scales[out] = static_cast<unsigned char>(encoded[i].byte);
+        }
+      }
+
+      if (kSums && (i == 0 || both) && !rule.zero) {
+        Squares squares;
+        if (encoded[i].d >= 0x1p-100f) {
+          squares = block_squares([&](int j) { return block[i].weight(j, scale[i]); }, encoded[i].codes,
+                                  0.5f * encoded[i].d);
+        } else {
+          squares_plainly<Type>(source + i * kApart * Type::kBlockBytes, scale[i], encoded[i].codes, encoded[i].d,
+                                &squares);
+        }
+
+        sums.add(i, squares);
+      }
+    }
+
+    if constexpr (kNeighbours) {
+      int64_t out = segment.first_block + first;
+      unsigned char *packed = encode.packed + out * kPackedBlock;
+      if (aligned_out && both && out % 2 == 0) {
+        *reinterpret_cast<uint4 *>(packed) =
+            make_uint4(encoded[0].codes.x, encoded[0].codes.y, encoded[1].codes.x, encoded[1].codes.y);
+        *reinterpret_cast<uint16_t *>(encode.scales + out) =
+            static_cast<uint16_t>(encoded[0].byte | encoded[1].byte << 8);
+      } else {
+        bool aligned8 = is_aligned(encode.packed, 8);
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+          if (i == 0 || both) {
+            store8(packed + i * kPackedBlock, encoded[i].codes, aligned8);
+            encode.scales[out + i] = static_cast<unsigned char>(encoded[i].byte);
+          }
+        }
+      }
     }
   }
 
@@ -281,12 +322,7 @@ cudaError_t launch_encode_of(const Batch &batch, const Encode &encode, cudaStrea
   auto kernel = encode.with_sums ? encode_kernel<Type, true> : encode_kernel<Type, false>;
   int grid;
   cudaError_t error = grid_size(kernel, batch.tiles, &grid);
-  if (error != cudaSuccess) {
-    return error;
-  }
-
-  kernel<<<grid, kThreads, 0, stream>>>(batch, encode);
-  return cudaGetLastError();
+  return error == cudaSuccess ? launch_after(kernel, grid, kThreads, stream, batch, encode) : error;
 }
 
 }  // namespace sparkfp4::cuda

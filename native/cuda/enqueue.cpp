@@ -30,7 +30,7 @@ int64_t tiles_of(Tiles kind, const Source &source, int64_t elements) {
     case Tiles::kBlocks:
       return ceiling(elements / kBlock, kTileBlocks);
     case Tiles::kSourceBlocks:
-      return ceiling(elements / (2 * kBlock), kTileBlocks);
+      return ceiling(elements / (2 * kBlock), kThreads);
     default:
       return ceiling(elements / kBlock / source.row_blocks.divisor, kThreads) * source.row_blocks.divisor;
   }
@@ -116,14 +116,19 @@ cudaError_t launch_largest(const Operation &operation, const Parts &parts, cudaS
     if (batch.tiles > 0) {
       error = operation.kind == Conclusion::kExponent
                   ? launch_exponent(batch, operation.encode.workspace, stream)
-                  : launch_amax(batch, source, operation.encode.workspace, stream);
+                  : launch_amax(batch, operation.encode, stream);
     }
 
     return error == cudaSuccess && concludes ? conclude(operation, batch, stream) : error;
   });
 }
 
-cudaError_t launch_blocks(const Operation &operation, const Parts &parts, cudaStream_t stream) {
+cudaError_t launch_blocks(const Operation &asked, const Parts &parts, cudaStream_t stream) {
+  Operation operation = asked;
+  if (!operation.encode.of_unit) {
+    operation.encode.rule = known_rule(operation.encode);
+  }
+
   bool hessian = operation.encode.search == SPARKFP4_WEIGHTED_HESSIAN;
   bool cast = operation.kind == Conclusion::kCast;
   Tiles tiles = cast ? Tiles::kSourceBlocks : hessian ? Tiles::kRows : Tiles::kBlocks;

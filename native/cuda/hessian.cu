@@ -71,9 +71,11 @@ __device__ __forceinline__ float loss_of(const float (&w)[kBlock], const float (
 
 __global__ void __launch_bounds__(kThreads) hessian_kernel(const __grid_constant__ Batch batch,
                                                            const __grid_constant__ Encode encode) {
-  __shared__ ScaleRule rule;
+  __shared__ float halves[8];
   __shared__ float hessian[kBlock][kBlock];
-  if (!make_rule<F32>(encode, &rule)) {
+  admit_next_launch();
+  Rule rule;
+  if (!load_rule(encode, &rule, halves)) {
     return;
   }
 
@@ -160,12 +162,7 @@ __global__ void __launch_bounds__(kThreads) hessian_kernel(const __grid_constant
 cudaError_t launch_hessian(const Batch &batch, const Encode &encode, cudaStream_t stream) {
   int grid;
   cudaError_t error = grid_size(hessian_kernel, batch.tiles, &grid);
-  if (error != cudaSuccess) {
-    return error;
-  }
-
-  hessian_kernel<<<grid, kThreads, 0, stream>>>(batch, encode);
-  return cudaGetLastError();
+  return error == cudaSuccess ? launch_after(hessian_kernel, grid, kThreads, stream, batch, encode) : error;
 }
 
 }  // namespace sparkfp4::cuda

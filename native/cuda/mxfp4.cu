@@ -26,52 +26,29 @@ __device__ __forceinline__ uint32_t quarter_squares(uint32_t word, uint32_t sum)
 template <bool kSums>
 __global__ void __launch_bounds__(kThreads) cast_kernel(const __grid_constant__ Batch batch,
                                                         const __grid_constant__ Cast cast) {
+  admit_next_launch();
   bool aligned_out = is_aligned(cast.packed, 16);
   bool paired_out = is_aligned(cast.scales, 2);
   bool modelopt = cast.recipe == SPARKFP4_MODELOPT;
   uint32_t largest = 0;
   unsigned long long requantized = 0;
-  // The two blocks of a thread are of neighbouring lanes: even and odd are added apart.
-  ThreadSums sums[2];
+  PairSums sums;
   int segment_index = 0;
   int summed = -1;
-  auto flush = [&] {
-    // A thread's lanes are 2 t and 2 t + 1, modulo 16: exchanged so that each thread has its own.
-    __shared__ double exchange[2][2 * kThreads];
-    ThreadSums own;
-    __syncthreads();
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-#pragma unroll
-      for (int j = 0; j < 2; j++) {
-        exchange[j][2 * threadIdx.x + i] = sums[i].sums[j];
-        own.smallest[j] = max(own.smallest[j], sums[i].smallest[j]);
-      }
-
-      sums[i] = ThreadSums();
-    }
-
-    __syncthreads();
-    for (int j = 0; j < 2; j++) {
-      own.sums[j] = exchange[j][threadIdx.x] + exchange[j][threadIdx.x + kThreads];
-    }
-
-    own.flush(&cast.workspace->sums[summed]);
-  };
   for (int64_t tile = blockIdx.x; tile < batch.tiles; tile += gridDim.x) {
     segment_index = segment_of(batch, tile, segment_index);
     const DeviceSegment &segment = batch.segments[segment_index];
     if constexpr (kSums) {
       if (summed != segment.number) {
         if (summed >= 0) {
-          flush();
+          sums.flush(&cast.workspace->sums[summed]);
         }
 
         summed = segment.number;
       }
     }
 
-    uint32_t index = static_cast<uint32_t>(tile - segment.first_tile) * kTileBlocks + threadIdx.x;
+    uint32_t index = static_cast<uint32_t>(tile - segment.first_tile) * kThreads + threadIdx.x;
     if (index >= segment.elements / 32) {
       continue;
     }
@@ -83,6 +60,8 @@ __global__ void __launch_bounds__(kThreads) cast_kernel(const __grid_constant__ 
     int below = cast.kmax + kBias - static_cast<int>(scale);
     uint32_t bytes[2];
     Squares squares[2] = {};
+    // Bits of a float whose unit in the last place divides the squares.
+    uint32_t unit = 0;
     if (scale == 0) {
       codes = make_uint4(0, 0, 0, 0);
       bytes[0] = bytes[1] = modelopt ? 0x38 : 0x20;
@@ -91,7 +70,8 @@ __global__ void __launch_bounds__(kThreads) cast_kernel(const __grid_constant__ 
       if constexpr (kSums) {
         int k = static_cast<int>(scale) - kBias;
         if (k >= kMinSquareExponent && k <= kMaxSquareExponent) {
-          // Nothing rounds.
+          // Nothing rounds, and the squares are quarters of 4^k.
+          unit = static_cast<uint32_t>(min(2 * k + 148, 254)) << 23;
           float half = __uint_as_float((scale - 1) << 23);
           squares[0].weight = __uint2float_rn(quarter_squares(codes.x, quarter_squares(codes.y, 0))) * half * half;
           squares[1].weight = __uint2float_rn(quarter_squares(codes.z, quarter_squares(codes.w, 0))) * half * half;
@@ -106,7 +86,7 @@ __global__ void __launch_bounds__(kThreads) cast_kernel(const __grid_constant__ 
       float value = __uint_as_float(scale << 23);
       for (int i = 0; i < 2; i++) {
         Encoded encoded;
-        encode_plainly<E2m1>(source + i * kPackedBlock, value, modelopt, cast.global_scale, 0, &encoded);
+        encode_plainly<E2m1>(source + i * kPackedBlock, value, modelopt, cast.global_scale, &encoded);
         bytes[i] = encoded.byte;
         (i == 0 ? codes.x : codes.z) = encoded.codes.x;
         (i == 0 ? codes.y : codes.w) = encoded.codes.y;
@@ -137,17 +117,18 @@ __global__ void __launch_bounds__(kThreads) cast_kernel(const __grid_constant__ 
     }
 
     if constexpr (kSums) {
-      sums[0].add(squares[0]);
-      sums[1].add(squares[1]);
+      sums.add(0, squares[0], unit);
+      sums.add(1, squares[1], unit);
     }
   }
 
   if constexpr (kSums) {
     if (summed >= 0) {
-      flush();
+      sums.flush(&cast.workspace->sums[summed]);
     }
   }
 
+  wait_for_earlier_launches();
   for (int i = 16; i > 0; i /= 2) {
     requantized += __shfl_xor_sync(0xffffffffu, requantized, i);
   }
@@ -165,12 +146,7 @@ cudaError_t launch_cast(const Batch &batch, const Cast &cast, cudaStream_t strea
   auto kernel = cast.with_sums ? cast_kernel<true> : cast_kernel<false>;
   int grid;
   cudaError_t error = grid_size(kernel, batch.tiles, &grid);
-  if (error != cudaSuccess) {
-    return error;
-  }
-
-  kernel<<<grid, kThreads, 0, stream>>>(batch, cast);
-  return cudaGetLastError();
+  return error == cudaSuccess ? launch_after(kernel, grid, kThreads, stream, batch, cast) : error;
 }
 
 }  // namespace sparkfp4::cuda

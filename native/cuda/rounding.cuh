@@ -66,36 +66,21 @@ __device__ __forceinline__ bool has_near_midpoint(float u, uint32_t margin) {
   return nearest <= margin << (33 - kFreeBits);
 }
 
-// A unit's scale and what follows from it, made once a thread block.
-struct ScaleRule {
-  float global_scale;
-  float by_largest[2];          // a block's amax is divided by: so that it becomes 6, and 4
-  float by_largest_inverse[2];
-  float inverse_scale;          // of the global one
-  uint32_t safe;                // bit i: no bf16 or f16 is near a midpoint under scales of mantissa 1 + i / 8
-  bool ordinary;                // whether the shortcuts hold for the global scale
-  bool modelopt;
-  bool zero;                    // a unit of zeros
-
-  // By the first warp.
-  __device__ void fill(const Encode &encode, float amax, int free_bits, int lane) {
-    modelopt = encode.recipe == SPARKFP4_MODELOPT;
-    bool searched = encode.search != SPARKFP4_RTN;
-    bool bf16 = encode.source.kind == SPARKFP4_BF16;
-    zero = encode.of_unit && amax < kSmallestAmax;
-    global_scale = encode.of_unit ? unit_scale(encode.recipe, searched, bf16, amax) : encode.global_scale;
-    for (int i = 0; i < 2; i++) {
-      float largest = i == 0 ? 6.0f : 4.0f;
-      by_largest[i] = modelopt ? __fmul_rn(largest, global_scale) : largest;
-      by_largest_inverse[i] = __frcp_rn(by_largest[i]);
-    }
-
-    inverse_scale = __frcp_rn(global_scale);
-    float size = modelopt ? global_scale : inverse_scale;
-    ordinary = size >= 0x1p-60f && size <= 0x1p7f;
-    float d = factor(1 + (lane & 7) / 8.0f);
-    bool near = free_bits == 16 ? has_near_midpoint<16>(d, 8) : free_bits == 13 ? has_near_midpoint<13>(d, 8) : false;
-    safe = __ballot_sync(0xffffffffu, !near) & 0xff;
+// The rule with what it does.
+//
+// Of bf16 and f16 a quotient can be a product. Elements have few mantissa bits, so that at most one lies within some
+// ulps of a midpoint times d, and only its code can be wrong; whether it has to be above or below is found by a division,
+// and the inverse is then moved 2^-20 to that side, which moves no other code. All d of one E4M3 mantissa are alike.
+// Such elements are no accident: 2688 and 1536 have a factor of 3, amax / 2688 * 1.5 * 7 / 4 has as few bits as amax.
+struct Rule : ScaleRule {
+  // That of a unit, by a warp.
+  __device__ void fill(const Encode &encode, float amax, int lane) {
+    static_cast<ScaleRule &>(*this) = scale_rule(encode, amax);
+    int bits = free_bits(encode);
+    int side = side_of_midpoint(factor_of(*this, 1 + (lane & 7) / 8.0f), 2 * (lane / 8) + 1, bits);
+    uint32_t ups = __ballot_sync(0xffffffffu, side > 0);
+    uint32_t downs = __ballot_sync(0xffffffffu, side < 0);
+    set_halves(this, ups, downs, bits);
   }
 
   // As block_scale(), for ordinary blocks and scales; which: 0 for 6, 1 for 4.
@@ -129,10 +114,11 @@ struct ScaleRule {
     return modelopt ? dequant_factor<SPARKFP4_MODELOPT>(scale, global_scale)
                     : dequant_factor<SPARKFP4_COMPRESSED_TENSORS>(scale, global_scale);
   }
-
-  __device__ __forceinline__ bool is_safe(float scale) const {
-    return safe >> (__float_as_uint(scale) >> 20 & 7) & 1;
-  }
 };
+
+// The mantissa of a scale, an index of Rule::halves.
+__device__ __forceinline__ uint32_t mantissa(float scale) {
+  return __float_as_uint(scale) >> 20 & 7;
+}
 
 }  // namespace sparkfp4::cuda

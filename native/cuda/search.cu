@@ -92,8 +92,10 @@ struct Diagonal {
 // The loss of a block under d. kExact: by exact quotients, else by products with the reciprocal, which do where no
 // element is near a midpoint.
 template <bool kExact, bool kClamp, typename Weighing>
-__device__ __forceinline__ float loss_of(const Weights &weights, const Weighing &weighing, float d) {
-  float inverse = kExact ? __frcp_rn(d) : approximate_reciprocal(d);
+__device__ __forceinline__ float loss_of(const Weights &weights, const Weighing &weighing, float scale,
+                                         const Rule &rule, const float *halves) {
+  float d = rule.factor(scale);
+  float inverse = kExact ? __frcp_rn(d) : 2 * halves[mantissa(scale)] * approximate_reciprocal(d);
   float sums[8];
 #pragma unroll
   for (int i = 0; i < kBlock; i++) {
@@ -118,7 +120,7 @@ __device__ __forceinline__ float loss_of(const Weights &weights, const Weighing 
 // The code of the least loss among all, the lowest of equals; 0 where none is finite.
 template <bool kExact, typename Weighing>
 __device__ __forceinline__ uint32_t sweep(const Weights &weights, const Weighing &weighing, float amax,
-                                          const ScaleRule &rule) {
+                                          const Rule &rule, const float *halves) {
   // The first code of which amax is below 7 d, or the one behind it.
   float ratio = divide(amax, rule.modelopt ? rule.global_scale : rule.inverse_scale,
                        rule.modelopt ? rule.inverse_scale : rule.global_scale) * (1 / 6.99f);
@@ -136,7 +138,7 @@ __device__ __forceinline__ uint32_t sweep(const Weights &weights, const Weighing
   float least = __uint_as_float(F32::kInfinity);
 #pragma unroll 1
   for (uint32_t code = first; code <= last; code++) {
-    float loss = loss_of<kExact, false>(weights, weighing, rule.factor(code_scale(code)));
+    float loss = loss_of<kExact, false>(weights, weighing, code_scale(code), rule, halves);
     if (loss < least) {
       least = loss;
       best = code;
@@ -145,28 +147,25 @@ __device__ __forceinline__ uint32_t sweep(const Weights &weights, const Weighing
 
 #pragma unroll 1
   for (uint32_t code = first - 1; code >= 1; code--) {
-    float d = rule.factor(code_scale(code));
-    float most = __fmul_rn(6.0f, d);
-    float bound = 0;
+    float most = __fmul_rn(6.0f, rule.factor(code_scale(code)));
+    float bound;
+    if constexpr (std::is_same_v<Weighing, Plain>) {
+      float error = fmaxf(__fsub_rn(amax, most), 0.0f);
+      bound = __fmul_rn(error, error);
+    } else {
+      bound = 0;
 #pragma unroll
-    for (int i = 0; i < kBlock; i++) {
-      float error = fmaxf(__fsub_rn(fabsf(weights.w[i]), most), 0.0f);
-      if constexpr (std::is_same_v<Weighing, Plain>) {
-        bound = fmaxf(bound, error);
-      } else {
+      for (int i = 0; i < kBlock; i++) {
+        float error = fmaxf(__fsub_rn(fabsf(weights.w[i]), most), 0.0f);
         bound = fmaxf(bound, weighing.weigh(i, __fmul_rn(error, error)));
       }
-    }
-
-    if (std::is_same_v<Weighing, Plain>) {
-      bound = __fmul_rn(bound, bound);
     }
 
     if (bound > least) {
       break;
     }
 
-    float loss = loss_of<kExact, true>(weights, weighing, d);
+    float loss = loss_of<kExact, true>(weights, weighing, code_scale(code), rule, halves);
     if (loss <= least && loss < __uint_as_float(F32::kInfinity)) {
       least = loss;
       best = code;
@@ -178,7 +177,7 @@ __device__ __forceinline__ uint32_t sweep(const Weights &weights, const Weighing
 
 // The loss of a candidate as the definition has it: for global scales outside the range of the shortcuts.
 template <typename Weighing>
-__device__ __noinline__ float loss_plainly(const Weights &weights, const Weighing &weighing, const ScaleRule &rule,
+__device__ __noinline__ float loss_plainly(const Weights &weights, const Weighing &weighing, const Rule &rule,
                                            uint32_t code) {
   float d = rule.factor_plainly(e4m3_value(code));
   float terms[kBlock];
@@ -193,7 +192,7 @@ __device__ __noinline__ float loss_plainly(const Weights &weights, const Weighin
 
 // The same of copies, so that the originals stay in registers.
 template <typename Weighing>
-__device__ __forceinline__ float rare_loss(const Weights &weights, const Weighing &weighing, const ScaleRule &rule,
+__device__ __forceinline__ float rare_loss(const Weights &weights, const Weighing &weighing, const Rule &rule,
                                            uint32_t code) {
   Weights weights_copy = weights;
   Weighing weighing_copy = weighing;
@@ -202,11 +201,12 @@ __device__ __forceinline__ float rare_loss(const Weights &weights, const Weighin
 
 template <bool kExact, typename Weighing>
 __device__ __forceinline__ uint32_t choose(const Weights &weights, const Weighing &weighing, float amax, bool bf16,
-                                           sparkfp4_search search, const ScaleRule &rule) {
+                                           sparkfp4_search search, const Rule &rule,
+                                           const float *halves) {
   uint32_t bits = __float_as_uint(amax);
   bool searched = bits >= kLeastSearched && bits <= kMostSearched;
   if (searched && rule.ordinary && search != SPARKFP4_FOUR_OVER_SIX) {
-    uint32_t swept = sweep<kExact>(weights, weighing, amax, rule);
+    uint32_t swept = sweep<kExact>(weights, weighing, amax, rule, halves);
     return swept != 0 ? swept : rule.block_plainly(amax, 6.0f, bf16);
   }
 
@@ -221,7 +221,7 @@ __device__ __forceinline__ uint32_t choose(const Weights &weights, const Weighin
 #pragma unroll 1
     for (int i = 0; i < 2; i++) {
       uint32_t code = i == 0 ? best : to_four;
-      losses[i] = rule.ordinary ? loss_of<kExact, true>(weights, weighing, rule.factor(code_scale(code)))
+      losses[i] = rule.ordinary ? loss_of<kExact, true>(weights, weighing, code_scale(code), rule, halves)
                                 : rare_loss(weights, weighing, rule, code);
     }
 
@@ -241,7 +241,7 @@ __device__ __forceinline__ uint32_t choose(const Weights &weights, const Weighin
 }
 
 // The codes of a block under the scale that was chosen.
-__device__ __forceinline__ Encoded encode_under(const Weights &weights, uint32_t byte, const ScaleRule &rule) {
+__device__ __forceinline__ Encoded encode_under(const Weights &weights, uint32_t byte, const Rule &rule) {
   Encoded encoded = {make_uint2(0, 0), byte, 0};
   encoded.d = rule.factor_plainly(e4m3_value(byte));
 #pragma unroll
@@ -258,14 +258,15 @@ __device__ __forceinline__ Encoded encode_under(const Weights &weights, uint32_t
 template <typename Type>
 __device__ __forceinline__ Encoded encode_under(const Encode &encode, const DeviceSegment &segment, uint32_t index,
                                                 const Weights &weights, uint32_t byte, float amax,
-                                                const ScaleRule &rule) {
+                                                const Rule &rule, const float *halves) {
   if constexpr (std::is_same_v<Type, Bf16>) {
     const unsigned char *source = segment.data + static_cast<int64_t>(index) * Type::kBlockBytes;
     Block<Type> block;
     block.load(source, is_aligned(segment.data, 16));
     float scale = code_scale(byte);
     Encoded encoded = {make_uint2(0, 0), byte, rule.factor(scale)};
-    if (rule.ordinary && is_ordinary(amax) && encode_quickly<Type>(block, 1, rule, scale, encoded.d, &encoded.codes)) {
+    if (rule.ordinary && is_ordinary(amax)) {
+      encode_ordinary<Type>(block, 1, halves[mantissa(scale)], encoded.d, &encoded.codes);
       return encoded;
     }
   }
@@ -293,16 +294,18 @@ __device__ __forceinline__ Diagonal load_diagonal(const Encode &encode, uint32_t
 
 // Type: Bf16, whose quotients can be products, or void for all sources.
 template <typename Type, typename Weighing>
-__global__ void __launch_bounds__(kThreads) search_kernel(const __grid_constant__ Batch batch,
+__global__ void __launch_bounds__(kThreads, 3) search_kernel(const __grid_constant__ Batch batch,
                                                           const __grid_constant__ Encode encode) {
-  __shared__ ScaleRule rule;
+  __shared__ float halves[8];
   constexpr bool kBf16 = std::is_same_v<Type, Bf16>;
-  if (!make_rule<Bf16>(encode, &rule)) {
+  admit_next_launch();
+  Rule rule;
+  if (!load_rule(encode, &rule, halves)) {
     return;
   }
 
   bool aligned_out = is_aligned(encode.packed, 8);
-  bool exact = !kBf16 || rule.safe != 0xff;
+  bool exact = !kBf16 || !rule.all_halves;
   uint32_t largest = 0;
   ThreadSums sums;
   int segment_index = 0;
@@ -319,9 +322,11 @@ __global__ void __launch_bounds__(kThreads) search_kernel(const __grid_constant_
       summed = segment.number;
     }
 
-    uint32_t index = static_cast<uint32_t>(tile - segment.first_tile) * kTileBlocks + threadIdx.x;
+    uint32_t first = static_cast<uint32_t>(tile - segment.first_tile) * kTileBlocks + threadIdx.x;
+#pragma unroll 1
+    for (uint32_t index = first; index < first + kTileBlocks; index += kThreads) {
     if (index >= segment.elements / kBlock) {
-      continue;
+      break;
     }
 
     int64_t out = segment.first_block + index;
@@ -352,9 +357,9 @@ __global__ void __launch_bounds__(kThreads) search_kernel(const __grid_constant_
                                                    encode.source.row_blocks.divisor);
     }
 
-    uint32_t byte = exact ? choose<true>(weights, weighing, amax, bf16, encode.search, rule)
-                          : choose<!kBf16>(weights, weighing, amax, bf16, encode.search, rule);
-    Encoded encoded = encode_under<Type>(encode, segment, index, weights, byte, amax, rule);
+    uint32_t byte = exact ? choose<true>(weights, weighing, amax, bf16, encode.search, rule, halves)
+                          : choose<!kBf16>(weights, weighing, amax, bf16, encode.search, rule, halves);
+    Encoded encoded = encode_under<Type>(encode, segment, index, weights, byte, amax, rule, halves);
     store8(encode.packed + out * kPackedBlock, encoded.codes, aligned_out);
     encode.scales[out] = static_cast<unsigned char>(byte);
     if (encode.with_sums) {
@@ -367,6 +372,7 @@ __global__ void __launch_bounds__(kThreads) search_kernel(const __grid_constant_
       }
 
       sums.add(squares);
+    }
     }
   }
 
@@ -388,12 +394,7 @@ cudaError_t launch_search(const Batch &batch, const Encode &encode, cudaStream_t
                          : (bf16 ? search_kernel<Bf16, Plain> : search_kernel<void, Plain>);
   int grid;
   cudaError_t error = grid_size(kernel, batch.tiles, &grid);
-  if (error != cudaSuccess) {
-    return error;
-  }
-
-  kernel<<<grid, kThreads, 0, stream>>>(batch, encode);
-  return cudaGetLastError();
+  return error == cudaSuccess ? launch_after(kernel, grid, kThreads, stream, batch, encode) : error;
 }
 
 }  // namespace sparkfp4::cuda

@@ -6,6 +6,7 @@
 
 #include "batch.h"
 #include "e2m1.cuh"
+#include "walk.cuh"
 
 namespace sparkfp4::cuda {
 
@@ -57,11 +58,13 @@ struct ThreadSums {
   double sums[2] = {0, 0};
   uint32_t smallest[2] = {0, 0};
 
-  __device__ __forceinline__ void add(Squares squares) {
+  // unit: the bits of a float whose unit in the last place divides the weights' square; 0 stands for that square.
+  __device__ __forceinline__ void add(Squares squares, uint32_t unit = 0) {
     sums[0] += static_cast<double>(squares.weight);
     sums[1] += static_cast<double>(squares.error);
     // Minus the bits: zero, which rounds nothing, stays the least.
-    smallest[0] = max(smallest[0], 0u - __float_as_uint(squares.weight));
+    uint32_t weight = __float_as_uint(squares.weight);
+    smallest[0] = max(smallest[0], 0u - (unit == 0 || weight == 0 ? weight : unit));
     smallest[1] = max(smallest[1], 0u - __float_as_uint(squares.error));
   }
 
@@ -70,6 +73,7 @@ struct ThreadSums {
     __shared__ double lanes[2][kThreads / 32][kLanes];
     int warp = threadIdx.x / 32;
     int lane = threadIdx.x % 32;
+    wait_for_earlier_launches();
     __syncthreads();
 #pragma unroll
     for (int i = 0; i < 2; i++) {
@@ -99,6 +103,48 @@ struct ThreadSums {
 
     *this = ThreadSums();
   }
+};
+
+// Those of a thread whose blocks are 2 t and 2 t + 1 of a tile.
+struct PairSums {
+  ThreadSums sums[2];
+
+  __device__ __forceinline__ void add(int which, Squares squares, uint32_t unit = 0) {
+    sums[which].add(squares, unit);
+  }
+
+
+  __device__ void flush(SegmentSums *segment) {
+    __shared__ double exchange[2][2 * kThreads];
+    ThreadSums own;
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+#pragma unroll
+      for (int j = 0; j < 2; j++) {
+        exchange[j][2 * threadIdx.x + i] = sums[i].sums[j];
+        own.smallest[j] = max(own.smallest[j], sums[i].smallest[j]);
+      }
+
+      sums[i] = ThreadSums();
+    }
+
+    __syncthreads();
+#pragma unroll
+    for (int j = 0; j < 2; j++) {
+      own.sums[j] = exchange[j][threadIdx.x] + exchange[j][threadIdx.x + kThreads];
+    }
+
+    own.flush(segment);
+  }
+};
+
+// Those of a thread whose blocks are t and t + kThreads of a tile: of one lane.
+struct SameLaneSums {
+  ThreadSums sums;
+
+  __device__ __forceinline__ void add(int, Squares squares) { sums.add(squares); }
+  __device__ void flush(SegmentSums *segment) { sums.flush(segment); }
 };
 
 }  // namespace sparkfp4::cuda

@@ -49,9 +49,25 @@ __device__ __forceinline__ float source_scale(const Source &source, const unsign
   }
 }
 
+// Waits for the launches before in the stream, whose end a launch need not have waited for; what comes before it may
+// run while they end.
+__device__ __forceinline__ void wait_for_earlier_launches() {
+#if __CUDA_ARCH__ >= 900
+  cudaGridDependencySynchronize();
+#endif
+}
+
+// Lets the next launch begin as soon as there is room.
+__device__ __forceinline__ void admit_next_launch() {
+#if __CUDA_ARCH__ >= 900
+  cudaTriggerProgrammaticLaunchCompletion();
+#endif
+}
+
 // Raises *largest to the greatest of all threads of the block, which all call it.
 __device__ __forceinline__ void raise(uint32_t *largest, uint32_t value) {
   __shared__ uint32_t warps[kThreads / 32];
+  wait_for_earlier_launches();
   value = __reduce_max_sync(0xffffffffu, value);
   __syncthreads();
   if (threadIdx.x % 32 == 0) {
@@ -78,24 +94,41 @@ __device__ __forceinline__ uint32_t infinity_bits(const Source &source) {
   return source.kind == SPARKFP4_BF16 ? Bf16::kInfinity : source.kind == SPARKFP4_F16 ? F16::kInfinity : F32::kInfinity;
 }
 
-// Thread blocks for so many tiles: no more than the device holds at once.
-template <typename Kernel>
-cudaError_t grid_size(Kernel kernel, int64_t tiles, int *grid) {
-  int device;
-  int processors;
-  int per_processor;
-  cudaError_t error = cudaGetDevice(&device);
-  if (error == cudaSuccess) {
-    error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
-  }
+// Whether blocks 2 i and 2 i + 1 have one scale.
+__device__ __forceinline__ bool shares_scales(const Source &source) {
+  return source.row_blocks.divisor % 2 == 0 && source.per_scale.divisor % 2 == 0;
+}
 
-  if (error == cudaSuccess) {
-    error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_processor, kernel, kThreads, 0);
-  }
+// Whether a launch may begin before the one before it has ended.
+bool can_overlap_launches();
 
+// Thread blocks of a kernel that the current device holds at once.
+cudaError_t blocks_at_once(const void *kernel, int *blocks);
+
+// Launches a kernel that waits_for_earlier_launches() before it touches their results.
+template <typename... Parameters, typename... Arguments>
+cudaError_t launch_after(void (*kernel)(Parameters...), int grid, int threads, cudaStream_t stream,
+                         const Arguments &...arguments) {
+  cudaLaunchAttribute attribute = {};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = grid;
+  config.blockDim = threads;
+  config.stream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = can_overlap_launches() ? 1 : 0;
+  return cudaLaunchKernelEx(&config, kernel, arguments...);
+}
+
+// Thread blocks for so many tiles: no more than the device holds at once, and all with as many tiles.
+template <typename... Parameters>
+cudaError_t grid_size(void (*kernel)(Parameters...), int64_t tiles, int *grid) {
+  int most;
+  cudaError_t error = blocks_at_once(reinterpret_cast<const void *>(kernel), &most);
   if (error == cudaSuccess) {
-    int64_t most = static_cast<int64_t>(processors) * per_processor;
-    *grid = static_cast<int>(tiles < most ? tiles : most);
+    int64_t turns = (tiles + most - 1) / most;
+    *grid = static_cast<int>((tiles + turns - 1) / turns);
   }
 
   return error;

@@ -20,7 +20,12 @@ int main(int argc, char **argv) {
     const char *name;
     void (*run)(sparkfp4_cuda_context *);
   };
-  const Test kTests[] = {{"plain", test_plain},
+  auto each = [](sparkfp4_cuda_context *all) {
+    test_each_plain(all);
+    test_each_quantized(all);
+  };
+  const Test kTests[] = {{"each", each},
+                         {"plain", test_plain},
                          {"all-bf16", test_all_bf16},
                          {"quantized", test_quantized},
                          {"mxfp4", test_mxfp4},

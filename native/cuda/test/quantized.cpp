@@ -376,6 +376,26 @@ void compare_exponent(sparkfp4_cuda_context *context, const Unit &unit) {
 
 }  // namespace
 
+void test_each_quantized(sparkfp4_cuda_context *context) {
+  Random random(10);
+  for (int codes = SPARKFP4_E4M3; codes <= SPARKFP4_E2M1; codes++) {
+    for (size_t offset : {0, 4}) {
+      sparkfp4_scheme scheme = {static_cast<sparkfp4_codes>(codes),
+                                codes == SPARKFP4_E2M1 ? SPARKFP4_SCALE_E8M0 : SPARKFP4_SCALE_BF16, 1, 32};
+      Unit unit = draw_unit(scheme, Scales::kUsual, 96, {37, 0, 190}, false, random);
+      compare_amax(context, unit);
+      compare(context, unit, {SPARKFP4_MODELOPT, SPARKFP4_RTN, nullptr, 0, 0}, offset);
+      compare(context, unit, {SPARKFP4_COMPRESSED_TENSORS, SPARKFP4_SWEEP, nullptr, 0, 0}, offset);
+      compare_bf16(context, draw_unit(scheme, Scales::kUsual, 149, {41}, false, random), offset);
+      if (codes == SPARKFP4_E2M1) {
+        compare_exponent(context, unit);
+        compare_cast(context, unit, SPARKFP4_MODELOPT, 2, offset);
+        compare_cast(context, unit, SPARKFP4_MODELOPT, 18, offset);
+      }
+    }
+  }
+}
+
 void test_quantized(sparkfp4_cuda_context *context) {
   Random random(6);
   const sparkfp4_scheme kSchemes[] = {
