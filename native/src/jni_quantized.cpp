@@ -1,34 +1,6 @@
 // The binding of org.sparkfp4.kernels.NativeBinding for quantized sources.
 #include "jni_arrays.h"
 
-namespace {
-
-sparkfp4_scheme scheme_of(jint codes, jint scales, jlong block_rows, jlong block_cols) {
-  return {static_cast<sparkfp4_codes>(codes), static_cast<sparkfp4_scale_type>(scales), block_rows, block_cols};
-}
-
-// False where memory ran out.
-bool read_segments(JNIEnv *env, jlongArray codes, jlongArray scales, jlongArray rows, jsize size,
-                   sparkfp4_quantized_segment *segments) {
-  Scratch<jlong> values(3 * size);
-  if (segments == nullptr || values.data() == nullptr) {
-    return false;
-  }
-
-  env->GetLongArrayRegion(codes, 0, size, values.data());
-  env->GetLongArrayRegion(scales, 0, size, values.data() + size);
-  env->GetLongArrayRegion(rows, 0, size, values.data() + 2 * size);
-  for (jsize i = 0; i < size; i++) {
-    segments[i].codes = reinterpret_cast<const void *>(values.data()[i]);
-    segments[i].scales = reinterpret_cast<const void *>(values.data()[size + i]);
-    segments[i].rows = values.data()[2 * size + i];
-  }
-
-  return true;
-}
-
-}  // namespace
-
 extern "C" {
 
 JNIEXPORT jint JNICALL Java_org_sparkfp4_kernels_NativeBinding_quantizedAmax(

@@ -44,6 +44,9 @@ final class DemoCommand implements Callable<Integer> {
   private String output;
 
   @Mixin
+  private DeviceOption device;
+
+  @Mixin
   private Verbosity verbosity;
 
   @Spec
@@ -121,6 +124,7 @@ final class DemoCommand implements Callable<Integer> {
             List.of(
                 "quantize", "--input", source.toString(), "--output", quantized.toString(),
                 "--max-shard-size", Long.toString(QUANTIZED_SHARD_BYTES)));
+    arguments.addAll(device.arguments());
     if (overwrite) {
       arguments.add("--overwrite");
     }

@@ -90,14 +90,14 @@ final class QuantizeActivationsCommand implements Callable<Integer> {
             layout.name(), ScaleSearch.RTN.optionName(), "activations", false,
             maxShardSize == null ? 0 : maxShardSize.bytes()),
         settings.unitBytes(), amax).plan();
-    settings.requireKernels(spark);
+    KernelProbe.require(spark, settings.kernels());
     OutputFolder out = new OutputFolder(storage.fs(), folder);
     ResumeHint hint = new ResumeHint(spec.commandLine().getErr(), ResumeHint.command(spec));
     try {
       ActivationPublisher publisher = new ActivationPublisher(out, plan, Version.product());
       List<ShardRecord> records =
           new QuantizeJob(
-              spark, plan, out, layout.recipe(), settings.tier(), byUnit(plan, amax),
+              spark, plan, out, layout.recipe(), settings.kernels(), byUnit(plan, amax),
               verbosity.progress(settings.progress()), new Stages(), publisher::publish)
               .run(overwrite);
       tell(plan, records, folder, uncalibrated);

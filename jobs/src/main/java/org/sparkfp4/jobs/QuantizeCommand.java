@@ -12,6 +12,7 @@ import org.sparkfp4.calibration.Statistics;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.ModelFamily;
 import org.sparkfp4.formats.ScaleSearch;
+import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.layouts.Layout;
 import org.sparkfp4.layouts.Layouts;
 import org.sparkfp4.plan.PlanOptions;
@@ -106,6 +107,9 @@ final class QuantizeCommand implements Callable<Integer> {
       description = "Largest output shard, such as 5GB; default: bytes out / 512, at least 256MiB, at most 5GB.")
   private ByteSize maxShardSize;
 
+  @Mixin
+  private DeviceOption device;
+
   @Option(names = "--dry-run", description = "Print the plan and stop: nothing is written.")
   private boolean dryRun;
 
@@ -127,6 +131,7 @@ final class QuantizeCommand implements Callable<Integer> {
     Stages stages = new Stages();
     SparkSession spark = Session.start("sparkfp4 quantize " + input);
     RunSettings settings = RunSettings.of(spark);
+    KernelChoice kernels = option(() -> device.over(settings.kernels()));
     Configuration conf = spark.sessionState().newHadoopConf();
     ReportFiles report = reportOption.files(spec, conf);
     Path folder = qualified(conf, output);
@@ -143,7 +148,7 @@ final class QuantizeCommand implements Callable<Integer> {
     }
 
     stages.end("start, read headers and plan", 0, 0);
-    settings.requireKernels(spark);
+    KernelProbe.require(spark, kernels);
     OutputFolder out = new OutputFolder(storage.fs(), folder);
     ResumeHint hint = new ResumeHint(spec.commandLine().getErr(), ResumeHint.command(spec));
     try {
@@ -152,8 +157,8 @@ final class QuantizeCommand implements Callable<Integer> {
       CheckpointPublication publication = new CheckpointPublication(spark, plan, family, out, publisher, stages);
       List<ShardRecord> records =
           new QuantizeJob(
-                  spark, plan, out, layout().recipe(), settings.tier(), Map.of(),
-                  verbosity.progress(settings.progress()), stages, publication)
+                  spark, plan, out, layout().recipe(), kernels, Map.of(), verbosity.progress(settings.progress()),
+                  stages, publication)
               .run(overwrite);
       if (report != null) {
         report.write(RunReport

@@ -19,7 +19,9 @@ import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.formats.Nvfp4Recipe;
 import org.sparkfp4.formats.ScaleSearch;
 import org.sparkfp4.functions.Nvfp4Amax;
+import org.sparkfp4.functions.Nvfp4Functions;
 import org.sparkfp4.functions.Nvfp4Quantize;
+import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.plan.AmaxFile;
 import org.sparkfp4.plan.OutputShard;
 import org.sparkfp4.plan.PlanFile;
@@ -49,7 +51,7 @@ final class QuantizeJob {
   private final QuantizationPlan plan;
   private final OutputFolder output;
   private final Nvfp4Recipe recipe;
-  private final String tier;
+  private final KernelChoice kernels;
   private final Map<Integer, Float> knownAmax;
   private final String progress;
   private final Stages stages;
@@ -65,7 +67,7 @@ final class QuantizeJob {
       QuantizationPlan plan,
       OutputFolder output,
       Nvfp4Recipe recipe,
-      String tier,
+      KernelChoice kernels,
       Map<Integer, Float> knownAmax,
       String progress,
       Stages stages,
@@ -75,7 +77,7 @@ final class QuantizeJob {
     this.plan = plan;
     this.output = output;
     this.recipe = recipe;
-    this.tier = tier;
+    this.kernels = kernels;
     this.knownAmax = Map.copyOf(knownAmax);
     this.progress = progress;
     this.stages = stages;
@@ -161,6 +163,7 @@ final class QuantizeJob {
           .option("plan", output.staging().plan().toString())
           .option("shards", shards.toString())
           .option("progress", progress)
+          .option(KernelChoice.DEVICE_KEY, kernels.device().optionName())
           .mode("append")
           .save();
     } catch (RuntimeException e) {
@@ -189,7 +192,7 @@ final class QuantizeJob {
 
   private Column quantize() {
     ScaleSearch search = ScaleSearch.named(plan.options().scaleSearch());
-    return udf(new Nvfp4Quantize(recipe, search, tier), Nvfp4Quantize.RETURN_TYPE)
+    return udf(Nvfp4Functions.quantize(recipe, search, kernels), Nvfp4Quantize.RETURN_TYPE)
         .apply(
             col("data0"), col("data1"), col("data2"), col("scale0"), col("scale1"), col("scale2"), col("scheme"),
             col("cols"), col("amax"), col("importance"));
@@ -201,7 +204,7 @@ final class QuantizeJob {
     boolean cut = plan.shards().stream().flatMap(shard -> shard.units().stream()).anyMatch(this::isUnknown);
     if (cut) {
       Column ofSlab =
-          udf(new Nvfp4Amax(tier), Nvfp4Amax.RETURN_TYPE)
+          udf(Nvfp4Functions.amax(kernels), Nvfp4Amax.RETURN_TYPE)
               .apply(
                   col("data0"), col("data1"), col("data2"), col("scale0"), col("scale1"), col("scale2"), col("scheme"),
                   col("cols"));

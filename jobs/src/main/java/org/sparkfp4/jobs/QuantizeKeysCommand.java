@@ -94,9 +94,9 @@ final class QuantizeKeysCommand implements Callable<Integer> {
 
     Storage storage = Storage.of(folder, conf, settings.commit());
     KeyJob job = KeyJob.plan(spark, inputs, table, keyType, options, storage.fs(), folder, settings.commit(),
-        settings.tier(), "Spark FP4 " + Version.current());
+        settings.kernels().tier(), Version.product());
     if (!dryRun) {
-      settings.requireKernels(spark);
+      KernelProbe.require(spark, settings.kernels().onHost());
       ResumeHint hint = new ResumeHint(spec.commandLine().getErr(), ResumeHint.command(spec));
       try {
         job.run(overwrite);

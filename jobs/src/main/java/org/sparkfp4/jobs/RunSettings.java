@@ -3,7 +3,7 @@ package org.sparkfp4.jobs;
 import org.apache.spark.network.util.JavaUtils;
 import org.apache.spark.sql.RuntimeConfig;
 import org.apache.spark.sql.SparkSession;
-import org.sparkfp4.kernels.Nvfp4Kernels;
+import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.progress.ProgressView;
 import org.sparkfp4.safetensors.SafetensorsSource;
 
@@ -12,13 +12,12 @@ import org.sparkfp4.safetensors.SafetensorsSource;
  * read by tasks, when an output may have been given up already.
  *
  * @param unitBytes source bytes of a unit above which it is cut by rows
- * @param tier tier of the kernels
+ * @param kernels device and tier
  * @param commit how shards get their names
  * @param progress how progress is shown
  */
-record RunSettings(long unitBytes, String tier, String commit, String progress) {
+record RunSettings(long unitBytes, KernelChoice kernels, String commit, String progress) {
   private static final String UNIT_BYTES = "spark.fp4.unitBytes";
-  private static final String TIER = "spark.fp4.cpu.tier";
   private static final String COMMIT = "spark.fp4.commit";
   private static final String COLUMNAR = "spark.fp4.columnar";
   private static final String PROGRESS = "spark.fp4.progress";
@@ -34,21 +33,9 @@ record RunSettings(long unitBytes, String tier, String commit, String progress) 
     requireColumnar(conf.get(COLUMNAR, "auto"));
     return new RunSettings(
         unitBytes(conf.get(UNIT_BYTES, "256m")),
-        conf.get(TIER, "auto"),
+        KernelChoice.of(key -> conf.get(key, null)),
         conf.get(COMMIT, "auto"),
         progress(conf.get(PROGRESS, "auto")));
-  }
-
-  /**
-   * Loads the kernels where this process runs the tasks too. On a cluster the driver's processor tells nothing.
-   *
-   * @throws IllegalArgumentException if the tier is not to be had here
-   * @throws IllegalStateException if there is a native library that cannot be used
-   */
-  void requireKernels(SparkSession spark) {
-    if (spark.sparkContext().isLocal()) {
-      Nvfp4Kernels.forTier(tier);
-    }
   }
 
   private static long unitBytes(String value) {

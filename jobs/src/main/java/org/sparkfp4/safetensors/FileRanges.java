@@ -16,7 +16,7 @@ public final class FileRanges implements Closeable {
    * @param read how local files are read: mmap or pread
    */
   public FileRanges(List<SlabFile> files, String read, Configuration configuration) {
-    this.inputs = new SourceInputs(files, ReadMode.of(read), configuration);
+    this.inputs = new SourceInputs(files, ReadMode.of(read), configuration, new SourceMetrics());
   }
 
   /**

@@ -17,7 +17,7 @@ import org.apache.spark.sql.connector.write.DataWriterFactory;
 import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.apache.spark.util.SerializableConfiguration;
-import org.sparkfp4.functions.SqlFunctions;
+import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.plan.ShardSelection;
 import org.sparkfp4.progress.ProgressView;
@@ -33,14 +33,22 @@ final class ShardBatchWrite implements BatchWrite {
   private final ShardSelection shards;
   private final Path output;
   private final String commit;
+  private final KernelChoice kernels;
   private final ShardProgress progress;
   private boolean refused;
 
-  ShardBatchWrite(QuantizationPlan plan, ShardSelection shards, Path output, String commit, ProgressView view) {
+  ShardBatchWrite(
+      QuantizationPlan plan,
+      ShardSelection shards,
+      Path output,
+      String commit,
+      KernelChoice kernels,
+      ProgressView view) {
     this.plan = plan;
     this.shards = shards;
     this.output = output;
     this.commit = commit;
+    this.kernels = kernels;
     this.progress = new ShardProgress(shards.indices().stream().map(plan.shards()::get).toList(), view);
   }
 
@@ -61,7 +69,7 @@ final class ShardBatchWrite implements BatchWrite {
         encoded,
         context.broadcast(new SerializableConfiguration(spark.sessionState().newHadoopConf())),
         new WriteTarget(
-            plan.input(), plan.sources(), plan.slabBytes(), spark.conf().get(SqlFunctions.TIER_CONF, "auto"),
+            plan.input(), plan.sources(), plan.slabBytes(), kernels,
             plan.fingerprint(), output.toString(), commit, UUID.randomUUID().toString().substring(0, 8)));
   }
 

@@ -12,6 +12,7 @@ import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.sparkfp4.functions.Nvfp4Quantize;
+import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.plan.PlanFile;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.plan.ShardSelection;
@@ -21,7 +22,8 @@ import org.sparkfp4.progress.ProgressView;
  * Configures a write of planned shards: {@code df.write().format("safetensors").option("plan", file)
  * .option("shards", "0,2").mode("append").save()}, with the columns {@code unit INT, slab INT, quantized} (the struct
  * that {@code nvfp4_quantize} returns) in the order of the planned source. The source's column {@code checksums} may
- * follow: what is recorded of the source then needs no reading of its own.
+ * follow: what is recorded of the source then needs no reading of its own. An option {@code spark.fp4.device} beats the
+ * session's setting.
  */
 public final class ShardWriteBuilder implements WriteBuilder {
   private final StructType schema;
@@ -53,7 +55,9 @@ public final class ShardWriteBuilder implements WriteBuilder {
       String commit = spark.conf().get("spark.fp4.commit", "auto");
       ProgressView view = ProgressView.of(progress(spark));
       Path output = new Path(planPath).getParent().getParent();
-      return new ShardWrite(plan, shards, output, commit, view);
+      KernelChoice kernels =
+          KernelChoice.of(key -> options.containsKey(key) ? options.get(key) : spark.conf().get(key, null));
+      return new ShardWrite(plan, shards, output, commit, kernels, view);
     } catch (IOException e) {
       throw new UncheckedIOException("Cannot read the plan " + planPath, e);
     }
@@ -67,7 +71,12 @@ public final class ShardWriteBuilder implements WriteBuilder {
 
   /** The write of a plan's shards. */
   private record ShardWrite(
-      QuantizationPlan plan, ShardSelection shards, Path output, String commit, ProgressView view) implements Write {
+      QuantizationPlan plan,
+      ShardSelection shards,
+      Path output,
+      String commit,
+      KernelChoice kernels,
+      ProgressView view) implements Write {
     @Override
     public String description() {
       return "safetensors " + output;
@@ -80,7 +89,7 @@ public final class ShardWriteBuilder implements WriteBuilder {
 
     @Override
     public BatchWrite toBatch() {
-      return new ShardBatchWrite(plan, shards, output, commit, view);
+      return new ShardBatchWrite(plan, shards, output, commit, kernels, view);
     }
 
     /** Spark prints a write in every plan text; a record would print the whole plan, hundreds of megabytes. */

@@ -71,7 +71,7 @@ final class ShardWriter implements DataWriter<InternalRow> {
       writeHeader();
       UnitWriter units = new UnitWriter(out);
       SourceCopier copier = new SourceCopier(files);
-      SourceDequantizer dequantizer = new SourceDequantizer(files, target.input(), target.tier());
+      SourceDequantizer dequantizer = new SourceDequantizer(files, target.input(), target.kernels());
       for (ShardItem item : shard.items()) {
         if (item instanceof ShardItem.Copied copied) {
           copier.copy(copied.source(), out);

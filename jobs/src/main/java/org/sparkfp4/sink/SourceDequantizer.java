@@ -6,6 +6,7 @@ import org.apache.arrow.memory.util.MemoryUtil;
 import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.formats.NonFiniteException;
 import org.sparkfp4.formats.SourceScheme;
+import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.kernels.Nvfp4Kernel;
 import org.sparkfp4.kernels.Nvfp4Kernels;
 import org.sparkfp4.plan.ShardItem;
@@ -20,16 +21,16 @@ final class SourceDequantizer {
 
   private final SourceFiles files;
   private final String input;
-  private final String tier;
+  private final KernelChoice kernels;
   private final NativeBytes codes = new NativeBytes();
   private final NativeBytes scales = new NativeBytes();
   private final NativeBytes result = new NativeBytes();
 
-  /** {@code input} is the source's folder, for messages; {@code tier} that of the kernels. */
-  SourceDequantizer(SourceFiles files, String input, String tier) {
+  /** {@code input} is the source's folder, for messages; {@code kernels} are those of the run. */
+  SourceDequantizer(SourceFiles files, String input, KernelChoice kernels) {
     this.files = files;
     this.input = input;
-    this.tier = tier;
+    this.kernels = kernels.onHost();
   }
 
   /**
@@ -38,7 +39,7 @@ final class SourceDequantizer {
    * @throws BadSourceException if a weight is not finite, naming it
    */
   void write(ShardItem.Dequantized item, ShardOutput out) throws IOException {
-    Nvfp4Kernel kernel = Nvfp4Kernels.forTier(tier);
+    Nvfp4Kernel kernel = Nvfp4Kernels.chosen(kernels);
     SourceScheme scheme = SourceScheme.parse(item.scheme());
     long rows = item.weight().rows();
     long cols = item.weight().cols();

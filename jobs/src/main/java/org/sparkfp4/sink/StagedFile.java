@@ -61,7 +61,7 @@ public final class StagedFile implements Closeable {
     }
 
     ShardRecord record =
-        new ShardRecord(index, finalPath.getName(), out.length(), sha256, fingerprint, List.of());
+        new ShardRecord(index, finalPath.getName(), out.length(), sha256, fingerprint, List.of(), List.of());
     staging.write(record);
     finished = true;
     return record;

@@ -2,6 +2,7 @@ package org.sparkfp4.sink;
 
 import java.io.Serializable;
 import java.util.List;
+import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.plan.SourceFile;
 
 /**
@@ -10,7 +11,7 @@ import org.sparkfp4.plan.SourceFile;
  * @param input the source checkpoint's folder
  * @param sources its files, as planned
  * @param slabBytes source bytes above which a unit comes in several slabs
- * @param tier of the kernels
+ * @param kernels that a tensor is dequantized with, which has no row in the query
  * @param fingerprint the plan's
  * @param output the output's folder
  * @param commit how shards get their names: auto, rename or direct
@@ -20,7 +21,7 @@ record WriteTarget(
     String input,
     List<SourceFile> sources,
     long slabBytes,
-    String tier,
+    KernelChoice kernels,
     String fingerprint,
     String output,
     String commit,

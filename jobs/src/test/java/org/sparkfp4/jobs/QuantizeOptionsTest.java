@@ -21,7 +21,9 @@ import picocli.CommandLine.Model.OptionSpec;
 /** Every option of quantize changes the plan's fingerprint, or is known to change no byte. */
 class QuantizeOptionsTest {
   private static final Set<String> NO_BYTES =
-      Set.of("--input", "--output", "--dry-run", "--report", "--overwrite", "--verbose", "--help", "--version");
+      Set.of(
+          "--input", "--output", "--device", "--dry-run", "--report", "--overwrite", "--verbose", "--help",
+          "--version");
 
   /** Options that want statistics: {@link WeightedSearchTest} tries them. */
   private static final Set<String> OF_STATISTICS = Set.of("--statistics", "--input-scale", "--weighting");

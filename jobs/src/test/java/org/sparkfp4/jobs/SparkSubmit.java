@@ -24,6 +24,7 @@ final class SparkSubmit {
   private final Map<String, String> conf = new LinkedHashMap<>();
   private final Map<String, String> environment = new LinkedHashMap<>();
   private String heap = "1g";
+  private Class<?> program;
 
   private SparkSubmit(String master) {
     conf("spark.master", master);
@@ -60,6 +61,14 @@ final class SparkSubmit {
     return this;
   }
 
+  /** Runs a test's own main, in place of Main. */
+  SparkSubmit program(Class<?> main) {
+    program = main;
+    String jar = System.getProperty("sparkfp4.jar");
+    conf.merge("spark.jars", jar, (others, ours) -> others + "," + ours);
+    return this;
+  }
+
   /** Runs a command of Main to its end. */
   SparkSubmitResult run(String... arguments) {
     try (RunningSubmit running = start(arguments)) {
@@ -77,7 +86,9 @@ final class SparkSubmit {
         "-cp", classPath(), "org.apache.spark.deploy.SparkSubmit",
         "--properties-file", ROOT.resolve("conf/spark-defaults-local.conf").toString()));
     conf.forEach((key, value) -> command.addAll(List.of("--conf", key + "=" + value)));
-    command.addAll(List.of("--class", "org.sparkfp4.jobs.Main", System.getProperty("sparkfp4.jar")));
+    command.addAll(program == null
+        ? List.of("--class", "org.sparkfp4.jobs.Main", System.getProperty("sparkfp4.jar"))
+        : List.of("--class", program.getName(), System.getProperty("sparkfp4.test.jar")));
     command.addAll(List.of(arguments));
     return RunningSubmit.start(command, environment);
   }

@@ -1,21 +1,18 @@
 package org.sparkfp4.columnar;
 
-import java.util.Arrays;
-import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicReference;
 import org.apache.spark.SparkConf;
 import org.apache.spark.sql.internal.SQLConf;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.sparkfp4.functions.RapidsAccelerator;
 
 /** Whether projections run on columns here: {@code spark.fp4.columnar} is auto (the default) or off. */
 final class ColumnarMode {
   static final String CONF = "spark.fp4.columnar";
 
   private static final Logger LOG = LoggerFactory.getLogger(ColumnarMode.class);
-  private static final String RAPIDS_PLUGIN = "com.nvidia.spark.SQLPlugin";
-  private static final String RAPIDS_CONF = "spark.rapids.sql.enabled";
 
   private final SparkConf sparkConf;
   private final AtomicReference<String> logged = new AtomicReference<>();
@@ -48,10 +45,9 @@ final class ColumnarMode {
       throw new IllegalArgumentException("Invalid " + CONF + ": " + mode + ", must be auto or off");
     }
 
-    List<String> plugins = Arrays.asList(sparkConf.get("spark.plugins", "").trim().split("\\s*,\\s*"));
-    boolean plugin = plugins.contains(RAPIDS_PLUGIN);
-    if (plugin && Boolean.parseBoolean(conf.getConfString(RAPIDS_CONF, "true"))) {
-      return Optional.of("the RAPIDS Accelerator (" + RAPIDS_PLUGIN + ") is active and plans the projections itself");
+    if (RapidsAccelerator.isActive(sparkConf, conf)) {
+      return Optional.of(
+          "the RAPIDS Accelerator (" + RapidsAccelerator.PLUGIN + ") is active and plans the projections itself");
     }
 
     return Optional.empty();

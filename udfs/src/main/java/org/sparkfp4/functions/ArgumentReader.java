@@ -3,8 +3,8 @@ package org.sparkfp4.functions;
 import org.apache.arrow.memory.ArrowBuf;
 import org.apache.spark.sql.vectorized.ColumnVector;
 
-/** The arguments of one batch as Java values; payloads become segments, where they lie if that is native memory. */
-final class ArgumentReader {
+/** The arguments of a batch of Spark's columns; payloads become segments, where they lie if that is native memory. */
+final class ArgumentReader implements UnitArguments {
   private static final int MEMBERS = 3;
 
   /** Ordinal of the scheme, behind the members' payloads and their scales'. */
@@ -21,8 +21,8 @@ final class ArgumentReader {
     this.scratch = scratch;
   }
 
-  /** The row's members, or null if it has none: data0 is null. */
-  Segments segments(int row) {
+  @Override
+  public Segments segments(int row) {
     if (arguments[0].isNullAt(row)) {
       return null;
     }
@@ -42,16 +42,18 @@ final class ArgumentReader {
     return segments;
   }
 
-  Long longAt(int argument, int row) {
+  @Override
+  public Long longAt(int argument, int row) {
     return arguments[argument].isNullAt(row) ? null : arguments[argument].getLong(row);
   }
 
-  Float floatAt(int argument, int row) {
+  @Override
+  public Float floatAt(int argument, int row) {
     return arguments[argument].isNullAt(row) ? null : arguments[argument].getFloat(row);
   }
 
-  /** The statistics in an argument, or null. */
-  ImportanceBytes importanceAt(int argument, int row) {
+  @Override
+  public ImportanceBytes importanceAt(int argument, int row) {
     if (arguments[argument].isNullAt(row)) {
       return null;
     }

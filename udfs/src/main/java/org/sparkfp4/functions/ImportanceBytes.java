@@ -7,10 +7,15 @@ import org.sparkfp4.formats.Weighting;
 /**
  * The statistics of a unit's input as a row has them; their length tells which they are.
  *
- * @param address of the first byte
+ * @param address of the first byte, where the kernel finds it
  * @param length bytes
+ * @param onHost address of the same bytes in host memory
  */
-record ImportanceBytes(long address, long length) {
+record ImportanceBytes(long address, long length, long onHost) {
+  ImportanceBytes(long address, long length) {
+    this(address, length, address);
+  }
+
   /**
    * What they weigh by.
    *
@@ -32,6 +37,6 @@ record ImportanceBytes(long address, long length) {
    * @throws org.sparkfp4.formats.InvalidImportanceException if a value of them cannot be
    */
   void check(long cols) {
-    Importance.of(weighting(cols), MemoryUtil.directBuffer(address, Math.toIntExact(length)));
+    Importance.of(weighting(cols), MemoryUtil.directBuffer(onHost, Math.toIntExact(length)));
   }
 }

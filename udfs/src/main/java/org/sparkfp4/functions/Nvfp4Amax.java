@@ -6,6 +6,7 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.util.ArrowUtils;
 import org.sparkfp4.formats.NonFiniteException;
+import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.kernels.Nvfp4Kernel;
 
 /**
@@ -14,16 +15,25 @@ import org.sparkfp4.kernels.Nvfp4Kernel;
  * being the largest exponent of a scale. A null data0 gives null; no elements give 0; a weight that is NaN or infinite
  * gives NaN or infinity, no error: {@link Nvfp4Quantize} says where it is.
  */
-public final class Nvfp4Amax implements UDF8<byte[], byte[], byte[], byte[], byte[], byte[], String, Long, Float>,
+public class Nvfp4Amax implements UDF8<byte[], byte[], byte[], byte[], byte[], byte[], String, Long, Float>,
     ArrowUdf {
   /** float. */
   public static final DataType RETURN_TYPE = DataTypes.FloatType;
 
   private final LazyKernel kernel;
 
-  /** @param tier of the kernels: "auto" or a tier's name */
+  /**
+   * On the CPU.
+   *
+   * @param tier of the kernels: "auto" or a tier's name
+   */
   public Nvfp4Amax(String tier) {
-    this.kernel = new LazyKernel(tier);
+    this(KernelChoice.cpu(tier));
+  }
+
+  /** On any device but the RAPIDS Accelerator's columns, see {@link Nvfp4Functions#amax}. */
+  public Nvfp4Amax(KernelChoice kernels) {
+    this.kernel = new LazyKernel(kernels);
   }
 
   @Override

@@ -11,6 +11,7 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.ArrowUtils;
 import org.sparkfp4.formats.Nvfp4Recipe;
 import org.sparkfp4.formats.ScaleSearch;
+import org.sparkfp4.kernels.KernelChoice;
 
 /**
  * NVFP4 of up to three weight tensors by GPTQ, the arguments of {@link Nvfp4Quantize}. The importance may also be a {@link
@@ -46,7 +47,7 @@ public final class Nvfp4Gptq implements
 
     this.recipe = Objects.requireNonNull(recipe, "recipe");
     this.damping = damping;
-    this.kernel = new LazyKernel(tier);
+    this.kernel = new LazyKernel(KernelChoice.cpu(tier));
   }
 
   @Override

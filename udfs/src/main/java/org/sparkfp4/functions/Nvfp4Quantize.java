@@ -11,6 +11,7 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.ArrowUtils;
 import org.sparkfp4.formats.Nvfp4Recipe;
 import org.sparkfp4.formats.ScaleSearch;
+import org.sparkfp4.kernels.KernelChoice;
 
 /**
  * NVFP4 of up to three weight tensors that share one global scale:
@@ -40,7 +41,7 @@ import org.sparkfp4.formats.ScaleSearch;
  * and whose index is within that member's data. An argument that cannot be is an IllegalArgumentException that names
  * it.
  */
-public final class Nvfp4Quantize implements
+public class Nvfp4Quantize implements
     UDF10<byte[], byte[], byte[], byte[], byte[], byte[], String, Long, Float, byte[], Row>, ArrowUdf {
   /**
    * A struct of packed: binary, scales: binary, amax: float, sum_squares and squared_error: array of double,
@@ -60,14 +61,34 @@ public final class Nvfp4Quantize implements
   private final LazyKernel kernel;
 
   /**
+   * On the CPU.
+   *
    * @param recipe whose arithmetic
    * @param search how block scales are chosen
    * @param tier of the kernels, as {@link org.sparkfp4.kernels.Nvfp4Kernels#forTier} takes it: "auto" or a tier's name
    */
   public Nvfp4Quantize(Nvfp4Recipe recipe, ScaleSearch search, String tier) {
+    this(recipe, search, KernelChoice.cpu(tier));
+  }
+
+  /**
+   * On any device but the RAPIDS Accelerator's columns, see {@link Nvfp4Functions#quantize}.
+   *
+   * @param recipe whose arithmetic
+   * @param search how block scales are chosen
+   */
+  public Nvfp4Quantize(Nvfp4Recipe recipe, ScaleSearch search, KernelChoice kernels) {
     this.recipe = Objects.requireNonNull(recipe, "recipe");
     this.search = Objects.requireNonNull(search, "search");
-    this.kernel = new LazyKernel(tier);
+    this.kernel = new LazyKernel(kernels);
+  }
+
+  final Nvfp4Recipe recipe() {
+    return recipe;
+  }
+
+  final ScaleSearch search() {
+    return search;
   }
 
   @Override

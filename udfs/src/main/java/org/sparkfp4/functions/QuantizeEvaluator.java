@@ -51,7 +51,7 @@ final class QuantizeEvaluator implements ArrowEvaluator {
   public ColumnVector evaluate(int rows, ColumnVector[] arguments) {
     StructVector result = (StructVector) resultField.createVector(allocator);
     try (NativeScratch scratch = new NativeScratch(allocator)) {
-      fill(result, units(rows, new ArgumentReader(arguments, scratch), scratch));
+      fill(result, units(rows, new ArgumentReader(arguments, scratch), factory(scratch)));
       return new ArrowColumnVector(result);
     } catch (RuntimeException | Error e) {
       result.close();
@@ -65,18 +65,20 @@ final class QuantizeEvaluator implements ArrowEvaluator {
     scales.close();
   }
 
+  private UnitFactory factory(NativeScratch scratch) {
+    return damping == null
+        ? WeightUnit::new
+        : (segments, cols, amax, importance) -> GptqUnit.of(segments, cols, amax, importance, damping, scratch);
+  }
+
   /** All units first, because the buffers of a column must be large enough before its first value is written. */
-  private WeightUnit[] units(int rows, ArgumentReader reader, NativeScratch scratch) {
+  static WeightUnit[] units(int rows, UnitArguments reader, UnitFactory factory) {
     WeightUnit[] units = new WeightUnit[rows];
     for (int row = 0; row < rows; row++) {
       Segments segments = reader.segments(row);
       if (segments != null) {
-        Long cols = reader.longAt(COLS, row);
-        Float amax = reader.floatAt(AMAX, row);
-        ImportanceBytes importance = reader.importanceAt(IMPORTANCE, row);
-        units[row] = damping == null
-            ? new WeightUnit(segments, cols, amax, importance)
-            : GptqUnit.of(segments, cols, amax, importance, damping, scratch);
+        units[row] = factory.unit(
+            segments, reader.longAt(COLS, row), reader.floatAt(AMAX, row), reader.importanceAt(IMPORTANCE, row));
       }
     }
 

@@ -19,6 +19,7 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.sparkfp4.formats.Nvfp4Recipe;
 import org.sparkfp4.formats.ScaleSearch;
+import org.sparkfp4.kernels.KernelChoice;
 import scala.Function1;
 import scala.Option;
 import scala.Some;
@@ -32,10 +33,6 @@ import scala.jdk.javaapi.CollectionConverters;
  * {@link KeySqlFunctions}.
  */
 public final class SqlFunctions {
-  /** Conf: the tier of the CPU kernels; read when a query is analysed. */
-  public static final String TIER_CONF = "spark.fp4.cpu.tier";
-
-  private static final String DEFAULT_TIER = "auto";
   private static final String SINCE = "4.1.3";
   private static final AgnosticEncoder<?> BINARY = AgnosticEncoders.BinaryEncoder$.MODULE$;
   private static final AgnosticEncoder<?> STRING = AgnosticEncoders.StringEncoder$.MODULE$;
@@ -58,7 +55,7 @@ public final class SqlFunctions {
 
   private static Expression quantize(Seq<Expression> arguments) {
     List<Expression> given = checked("nvfp4_quantize", arguments, 3);
-    Nvfp4Quantize function = new Nvfp4Quantize(Nvfp4Recipe.MODELOPT, ScaleSearch.RTN, tier());
+    Nvfp4Quantize function = Nvfp4Functions.quantize(Nvfp4Recipe.MODELOPT, ScaleSearch.RTN, kernels());
     return expression("nvfp4_quantize", ToScalaUDF.apply(function), Nvfp4Quantize.RETURN_TYPE,
         payloads(given.get(0), given.get(1), given.get(2), absent(DataTypes.FloatType), absent(DataTypes.BinaryType)),
         List.of(BINARY, BINARY, BINARY, BINARY, BINARY, BINARY, STRING, LONG, FLOAT, BINARY));
@@ -66,7 +63,7 @@ public final class SqlFunctions {
 
   private static Expression amax(Seq<Expression> arguments) {
     List<Expression> given = checked("nvfp4_amax", arguments, 2);
-    return expression("nvfp4_amax", ToScalaUDF.apply(new Nvfp4Amax(tier())), Nvfp4Amax.RETURN_TYPE,
+    return expression("nvfp4_amax", ToScalaUDF.apply(Nvfp4Functions.amax(kernels())), Nvfp4Amax.RETURN_TYPE,
         payloads(given.get(0), given.get(1), absent(DataTypes.LongType)),
         List.of(BINARY, BINARY, BINARY, BINARY, BINARY, BINARY, STRING, LONG));
   }
@@ -111,8 +108,10 @@ public final class SqlFunctions {
     return CollectionConverters.asScala(list).toSeq();
   }
 
-  static String tier() {
-    return SQLConf.get().getConfString(TIER_CONF, DEFAULT_TIER);
+  /** The session's settings when a query is analysed. */
+  static KernelChoice kernels() {
+    SQLConf conf = SQLConf.get();
+    return KernelChoice.of(key -> conf.getConfString(key, null));
   }
 
   private static ExpressionInfo quantizeInfo() {

@@ -100,21 +100,15 @@ final class WeightUnit {
    * @throws NonFiniteException if a weight is not finite; its segment is the member
    */
   Encoded encode(Nvfp4Kernel kernel, Nvfp4Recipe recipe, ScaleSearch search, long packed, long scales) {
-    float amax = knownAmax != null ? knownAmax : amax(kernel);
     ErrorSums[] sums = new ErrorSums[rows.length];
     Arrays.setAll(sums, member -> new ErrorSums());
     if (scheme.isMxfp4()) {
-      return cast(kernel, recipe, amax, packed, scales, sums);
+      return cast(kernel, recipe, knownAmax != null ? knownAmax : amax(kernel), packed, scales, sums);
     }
 
-    BlockSearch choice = choice(search);
-    if (scheme.isStored()) {
-      kernel.encode(recipe, choice, scheme.stored(), segments.addresses(), segments.scales(), rows, cols, amax, packed,
-          scales, sums);
-    } else {
-      kernel.encode(recipe, choice, scheme.plain(), segments.addresses(), rows, cols, amax, packed, scales, sums);
-    }
-
+    float amax = scheme.isStored()
+        ? encodeStored(kernel, recipe, choice(search), packed, scales, sums)
+        : encodePlain(kernel, recipe, choice(search), packed, scales, sums);
     float globalScale = search.globalScale(recipe, amax, scheme.elements());
     long[] gptqRows = new long[rows.length];
     if (compensation != null && !Nvfp4.isZero(amax)) {
@@ -162,6 +156,28 @@ final class WeightUnit {
     return importance == null
         ? BlockSearch.of(ScaleSearch.SWEEP)
         : BlockSearch.weighted(importance.weighting(cols), importance.address());
+  }
+
+  private float encodePlain(Nvfp4Kernel kernel, Nvfp4Recipe recipe, BlockSearch search, long packed, long scales,
+      ErrorSums[] sums) {
+    if (knownAmax == null) {
+      return kernel.encodeUnit(recipe, search, scheme.plain(), segments.addresses(), rows, cols, packed, scales, sums);
+    }
+
+    kernel.encode(recipe, search, scheme.plain(), segments.addresses(), rows, cols, knownAmax, packed, scales, sums);
+    return knownAmax;
+  }
+
+  private float encodeStored(Nvfp4Kernel kernel, Nvfp4Recipe recipe, BlockSearch search, long packed, long scales,
+      ErrorSums[] sums) {
+    if (knownAmax == null) {
+      return kernel.encodeUnit(
+          recipe, search, scheme.stored(), segments.addresses(), segments.scales(), rows, cols, packed, scales, sums);
+    }
+
+    kernel.encode(recipe, search, scheme.stored(), segments.addresses(), segments.scales(), rows, cols, knownAmax,
+        packed, scales, sums);
+    return knownAmax;
   }
 
   /** Member by member, so that each has a count of its own. */

@@ -146,7 +146,7 @@ final class NativeKernel implements Nvfp4Kernel {
     check(status, value, where);
   }
 
-  private static void set(ErrorSums[] sums, double[] totals) {
+  static void set(ErrorSums[] sums, double[] totals) {
     if (sums != null) {
       for (int i = 0; i < sums.length; i++) {
         sums[i].set(totals[2 * i], totals[2 * i + 1]);
@@ -173,7 +173,7 @@ final class NativeKernel implements Nvfp4Kernel {
   }
 
   /** As {@code sparkfp4_recipe} numbers them. */
-  private static int code(Nvfp4Recipe recipe) {
+  static int code(Nvfp4Recipe recipe) {
     return switch (recipe) {
       case MODELOPT -> 0;
       case COMPRESSED_TENSORS -> 1;
@@ -181,7 +181,7 @@ final class NativeKernel implements Nvfp4Kernel {
   }
 
   /** As {@code sparkfp4_search} numbers them. */
-  private static int code(BlockSearch search) {
+  static int code(BlockSearch search) {
     return switch (search.search()) {
       case RTN -> 0;
       case FOUR_OVER_SIX -> 1;
@@ -191,7 +191,7 @@ final class NativeKernel implements Nvfp4Kernel {
   }
 
   /** As {@code sparkfp4_codes} numbers them. */
-  private static int code(CodeType type) {
+  static int code(CodeType type) {
     return switch (type) {
       case E4M3 -> 0;
       case INT4 -> 1;
@@ -200,7 +200,7 @@ final class NativeKernel implements Nvfp4Kernel {
   }
 
   /** As {@code sparkfp4_scale_type} numbers them. */
-  private static int code(ScaleType type) {
+  static int code(ScaleType type) {
     return switch (type) {
       case F32 -> 0;
       case BF16 -> 1;

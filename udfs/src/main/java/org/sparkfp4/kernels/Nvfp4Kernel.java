@@ -1,5 +1,6 @@
 package org.sparkfp4.kernels;
 
+import java.util.Arrays;
 import org.sparkfp4.formats.ElementType;
 import org.sparkfp4.formats.ErrorSums;
 import org.sparkfp4.formats.Mxfp4;
@@ -16,7 +17,7 @@ import org.sparkfp4.formats.WeightScheme;
  * A segment is a run of consecutive rows of one tensor; the segments of a call belong to one unit and share its scale.
  */
 public interface Nvfp4Kernel {
-  /** {@code java} (the reference), {@code scalar}, {@code avx2} or {@code avx512}. */
+  /** {@code java} (the reference), {@code scalar}, {@code avx2}, {@code avx512} or {@code cuda}. */
   String tier();
 
   /**
@@ -54,6 +55,21 @@ public interface Nvfp4Kernel {
       float amax, long packedAddress, long scalesAddress, ErrorSums[] sums);
 
   /**
+   * Encodes a whole unit whose amax is yet to be found. A kernel that must fetch the sources from elsewhere fetches them
+   * once for both. Otherwise as {@link #amax} and {@link #encode(Nvfp4Recipe, BlockSearch, ElementType, long[], long[],
+   * long, float, long, long, ErrorSums[])}.
+   *
+   * @return the amax
+   */
+  default float encodeUnit(Nvfp4Recipe recipe, BlockSearch search, ElementType type, long[] addresses, long[] rows,
+      long cols, long packed, long scales, ErrorSums[] sums) {
+    long[] elements = Arrays.stream(rows).map(count -> Math.multiplyExact(count, cols)).toArray();
+    float amax = amax(type, addresses, elements);
+    encode(recipe, search, type, addresses, rows, cols, amax, packed, scales, sums);
+    return amax;
+  }
+
+  /**
    * The largest |w| over all segments of a quantized source; 0 where there are no elements.
    *
    * @param scheme how the segments are stored; a segment begins at a row that is a multiple of its blockRows
@@ -78,6 +94,18 @@ public interface Nvfp4Kernel {
    */
   void encode(Nvfp4Recipe recipe, BlockSearch search, WeightScheme scheme, long[] codes, long[] scales, long[] rows,
       long cols, float amax, long packed, long scalesOut, ErrorSums[] sums);
+
+  /**
+   * Encodes a whole unit of a quantized source whose amax is yet to be found.
+   *
+   * @return the amax
+   */
+  default float encodeUnit(Nvfp4Recipe recipe, BlockSearch search, WeightScheme scheme, long[] codes, long[] scales,
+      long[] rows, long cols, long packed, long scalesOut, ErrorSums[] sums) {
+    float amax = amax(scheme, codes, scales, rows, cols);
+    encode(recipe, search, scheme, codes, scales, rows, cols, amax, packed, scalesOut, sums);
+    return amax;
+  }
 
   /**
    * The largest exponent k of the scales 2^k of MXFP4 segments; -127 where there are none.

@@ -9,13 +9,66 @@ import java.util.stream.Collectors;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The one place that chooses a tier of the NVFP4 kernels. */
+/** The one place that chooses the device and the tier of the NVFP4 kernels. */
 public final class Nvfp4Kernels {
   private static final Logger LOG = LoggerFactory.getLogger(Nvfp4Kernels.class);
   private static final String AUTO = "auto";
   private static final AtomicBoolean TOLD = new AtomicBoolean();
+  private static final Nvfp4Kernel CUDA = new CudaKernel(new CudaContexts());
 
   private Nvfp4Kernels() {}
+
+  /**
+   * The kernel of a choice, for host memory. Call it where the tasks run: it may start CUDA.
+   *
+   * @throws IllegalArgumentException if the tier or the device is not to be had here, saying why
+   * @throws IllegalStateException if there is a native library that cannot be used, or the choice is {@link
+   *     Device#RAPIDS}: its kernels are {@link #onDeviceMemory}
+   */
+  public static Nvfp4Kernel chosen(KernelChoice choice) {
+    return switch (choice.device()) {
+      case CPU -> onCpu(choice.tier(), "the device is cpu");
+      case CUDA -> cuda();
+      case RAPIDS -> throw new IllegalStateException("Cannot run on device rapids: the RAPIDS Accelerator left this "
+          + "part of the plan to the CPU. spark.rapids.sql.explain=NOT_ON_GPU says why; device auto would go on");
+      case AUTO -> CudaLibrary.absence().map(reason -> onCpu(choice.tier(), reason)).orElseGet(Nvfp4Kernels::cuda);
+    };
+  }
+
+  /**
+   * Bytes of device memory that a kernel of {@link #onDeviceMemory} needs beside its data.
+   *
+   * @param segments of a call at most
+   * @throws IllegalArgumentException if no CUDA device answers, saying why
+   * @throws IllegalStateException if there is a native library that cannot be used
+   */
+  public static long deviceScratchBytes(int segments) {
+    requireCuda(Device.RAPIDS);
+    return CudaBinding.scratchBytes(segments);
+  }
+
+  /**
+   * The kernel that takes addresses on the current device of the calling thread, sources and results alike, and works on
+   * its per-thread default stream, which has passed when a call returns. For columns of the RAPIDS Accelerator.
+   *
+   * @param scratch address of {@link #deviceScratchBytes} on the device, a multiple of 16; of one thread at a time
+   */
+  public static Nvfp4Kernel onDeviceMemory(long scratch) {
+    return new CudaKernel(new CudaDeviceMemory(scratch));
+  }
+
+  /**
+   * Checks a choice without running anything of it.
+   *
+   * @throws IllegalArgumentException if the tier or the device is not to be had here, saying why
+   * @throws IllegalStateException if there is a native library that cannot be used
+   */
+  public static void require(KernelChoice choice) {
+    forTier(choice.tier());
+    if (choice.device() == Device.CUDA || choice.device() == Device.RAPIDS) {
+      requireCuda(choice.device());
+    }
+  }
 
   /**
    * The kernel of a tier.
@@ -32,10 +85,9 @@ public final class Nvfp4Kernels {
       return new JavaKernel();
     }
 
-    List<Nvfp4Kernel> available = available();
+    List<Nvfp4Kernel> available = tiers();
     Nvfp4Kernel fastest = available.get(available.size() - 1);
     if (wanted.equals(AUTO)) {
-      tellOnce(fastest);
       return fastest;
     }
 
@@ -46,11 +98,21 @@ public final class Nvfp4Kernels {
   }
 
   /**
-   * The kernels that this processor and class path have, slowest first.
+   * The kernels for host memory that this machine and class path have: the processor's tiers, slowest first, then the
+   * GPU's. Starts CUDA.
    *
    * @throws IllegalStateException if there is a native library that cannot be used
    */
   public static List<Nvfp4Kernel> available() {
+    List<Nvfp4Kernel> kernels = new ArrayList<>(tiers());
+    if (CudaLibrary.absence().isEmpty()) {
+      kernels.add(CUDA);
+    }
+
+    return List.copyOf(kernels);
+  }
+
+  private static List<Nvfp4Kernel> tiers() {
     List<Nvfp4Kernel> kernels = new ArrayList<>();
     kernels.add(new JavaKernel());
     if (NativeLibrary.absence().isEmpty()) {
@@ -64,17 +126,37 @@ public final class Nvfp4Kernels {
     return List.copyOf(kernels);
   }
 
-  private static void tellOnce(Nvfp4Kernel chosen) {
-    if (!TOLD.compareAndSet(false, true)) {
-      return;
+  private static Nvfp4Kernel cuda() {
+    requireCuda(Device.CUDA);
+    if (TOLD.compareAndSet(false, true)) {
+      LOG.info("NVFP4 kernels run on {}", CudaLibrary.describe());
     }
 
-    Optional<String> absence = NativeLibrary.absence();
-    if (absence.isPresent()) {
-      LOG.warn("NVFP4 kernels run in Java, about {} MB/s of bf16 a core: {}",
-          Math.round(TrialRate.bytesPerSecond(chosen) / 1e6), absence.get());
-    } else {
-      LOG.info("NVFP4 kernels run on tier {}", chosen.tier());
+    return CUDA;
+  }
+
+  private static void requireCuda(Device device) {
+    CudaLibrary.absence().ifPresent(reason -> {
+      throw new IllegalArgumentException("Cannot run on device " + device.optionName() + ": " + reason
+          + ". Run where there is a GPU, or choose device cpu or auto");
+    });
+  }
+
+  private static Nvfp4Kernel onCpu(String tier, String reason) {
+    Nvfp4Kernel kernel = forTier(tier);
+    if (!TOLD.compareAndSet(false, true)) {
+      return kernel;
     }
+
+    // Whoever asked for java may have done so because the library is broken: then it must not be asked.
+    Optional<String> absence = tier.equalsIgnoreCase(AUTO) ? NativeLibrary.absence() : Optional.empty();
+    if (absence.isPresent()) {
+      LOG.warn("NVFP4 kernels run in Java, about {} MB/s of bf16 a core: {}; no GPU: {}",
+          Math.round(TrialRate.bytesPerSecond(kernel) / 1e6), absence.get(), reason);
+    } else {
+      LOG.info("NVFP4 kernels run on the CPU, tier {}: {}", kernel.tier(), reason);
+    }
+
+    return kernel;
   }
 }

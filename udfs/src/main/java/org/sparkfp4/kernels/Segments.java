@@ -83,14 +83,24 @@ final class Segments {
 
   /** A unit of zeros: its sums are zero too, for squares of such weights vanish in binary32. */
   static void encodeZero(Nvfp4Recipe recipe, long[] blocks, long packedAddress, long scalesAddress) {
+    encodeZero(recipe, blocks, packedAddress, scalesAddress, MemoryUtil::setMemory);
+  }
+
+  /** The same where the memory is another's. */
+  static void encodeZero(Nvfp4Recipe recipe, long[] blocks, long packedAddress, long scalesAddress, Filler filler) {
     long all = 0;
     for (long segment : blocks) {
       all = Math.addExact(all, segment);
     }
 
     if (all > 0) {
-      MemoryUtil.setMemory(packedAddress, all * Nvfp4.BLOCK / 2, (byte) 0);
-      MemoryUtil.setMemory(scalesAddress, all, (byte) recipe.zeroScale());
+      filler.fill(packedAddress, all * Nvfp4.BLOCK / 2, (byte) 0);
+      filler.fill(scalesAddress, all, (byte) recipe.zeroScale());
     }
+  }
+
+  /** Sets memory to one byte. */
+  interface Filler {
+    void fill(long address, long bytes, byte value);
   }
 }

@@ -15,8 +15,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.sparkfp4.formats.Nvfp4Recipe;
 import org.sparkfp4.functions.QuantizedRow;
-import org.sparkfp4.functions.SqlFunctions;
 import org.sparkfp4.functions.WeightRow;
+import org.sparkfp4.kernels.KernelChoice;
 
 class SqlFunctionsTest {
   private final SparkSession spark = TestSpark.extended();
@@ -74,7 +74,7 @@ class SqlFunctionsTest {
 
   @Test
   void theTierIsTheSessions() {
-    spark.conf().set(SqlFunctions.TIER_CONF, "sse9");
+    spark.conf().set(KernelChoice.TIER_KEY, "sse9");
     Throwable error =
         catchThrowable(() -> spark.sql("SELECT nvfp4_amax(data0, dtype) FROM tensors").collectAsList());
     assertThat(Queries.chain(error)).filteredOn(IllegalArgumentException.class::isInstance)

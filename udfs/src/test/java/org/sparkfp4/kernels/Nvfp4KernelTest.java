@@ -273,6 +273,6 @@ class Nvfp4KernelTest {
   @Test
   void tiersAreThoseOfTheProcessor() {
     assertThat(Nvfp4Kernels.available()).extracting(Nvfp4Kernel::tier).startsWith("java").isSubsetOf("java", "scalar",
-        "avx2", "avx512").doesNotHaveDuplicates();
+        "avx2", "avx512", "cuda").doesNotHaveDuplicates();
   }
 }

@@ -1,0 +1,90 @@
+// What the bindings of org.sparkfp4.kernels.CudaBinding share: a call either goes through a context, on host memory, or
+// works on memory of the thread's current device.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "jni_arrays.h"
+#include "../cuda/enqueue.h"
+#include "sparkfp4_cuda.h"
+
+namespace {
+
+constexpr int64_t kAlignment = 16;
+
+constexpr int64_t aligned(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+constexpr int64_t outcome_bytes() { return aligned(sizeof(sparkfp4_cuda_outcome)); }
+
+constexpr int64_t sums_bytes(int64_t segments) { return aligned(segments * sizeof(sparkfp4_error_sums)); }
+
+// A call on device memory. Its scratch there: the outcome, the sums, the workspace.
+class DeviceCall {
+ public:
+  DeviceCall(jlong scratch, jsize segments, sparkfp4_error_sums *totals)
+      : scratch_(reinterpret_cast<char *>(scratch)), segments_(segments), totals_(totals) {}
+
+  sparkfp4_cuda_outcome *outcome() const { return reinterpret_cast<sparkfp4_cuda_outcome *>(scratch_); }
+  sparkfp4_error_sums *sums() const {
+    return totals_ == nullptr ? nullptr : reinterpret_cast<sparkfp4_error_sums *>(scratch_ + outcome_bytes());
+  }
+  void *workspace() const { return scratch_ + outcome_bytes() + sums_bytes(segments_); }
+  sparkfp4_cuda_stream stream() const { return cudaStreamPerThread; }
+
+  // Waits for the call and brings its results to the host; gives its status.
+  int finish(sparkfp4_cuda_status enqueued, sparkfp4_cuda_outcome *found) const {
+    if (enqueued != SPARKFP4_CUDA_OK) {
+      return enqueued;
+    }
+
+    cudaError_t error =
+        cudaMemcpyAsync(found, outcome(), sizeof(*found), cudaMemcpyDeviceToHost, cudaStreamPerThread);
+    if (error == cudaSuccess && totals_ != nullptr) {
+      error = cudaMemcpyAsync(totals_, sums(), segments_ * sizeof(*totals_), cudaMemcpyDeviceToHost,
+                              cudaStreamPerThread);
+    }
+
+    if (error == cudaSuccess) {
+      error = cudaStreamSynchronize(cudaStreamPerThread);
+    }
+
+    return error == cudaSuccess ? found->status : sparkfp4::cuda::failed(error);
+  }
+
+ private:
+  char *scratch_;
+  jsize segments_;
+  sparkfp4_error_sums *totals_;
+};
+
+inline sparkfp4_cuda_context *context_at(jlong address) { return reinterpret_cast<sparkfp4_cuda_context *>(address); }
+
+inline sparkfp4_cuda_choice choice_of(jint search, jlong importance) {
+  return {static_cast<sparkfp4_search>(search), reinterpret_cast<const float *>(importance)};
+}
+
+// The amax of a call that came through, or the position of one that found what is not finite.
+inline jint told_amax(JNIEnv *env, int status, const sparkfp4_cuda_outcome &found, jfloatArray value,
+                      jlongArray where) {
+  if (status == SPARKFP4_CUDA_OK) {
+    env->SetFloatArrayRegion(value, 0, 1, &found.amax);
+  } else if (status == SPARKFP4_CUDA_NON_FINITE) {
+    write_position(env, found.non_finite, where, value);
+  }
+
+  return status;
+}
+
+// The same of a call that found a number, or none.
+inline jint told_number(JNIEnv *env, int status, const sparkfp4_cuda_outcome &found, jlong number, jfloatArray value,
+                 jlongArray where) {
+  if (status == SPARKFP4_CUDA_OK) {
+    env->SetLongArrayRegion(where, 0, 1, &number);
+  } else if (status == SPARKFP4_CUDA_NON_FINITE) {
+    write_position(env, found.non_finite, where, value);
+  }
+
+  return status;
+}
+
+}  // namespace

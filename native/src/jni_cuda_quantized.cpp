@@ -1,0 +1,164 @@
+// The binding of org.sparkfp4.kernels.CudaBinding for quantized sources.
+#include "jni_cuda.h"
+
+extern "C" {
+
+JNIEXPORT jint JNICALL Java_org_sparkfp4_kernels_CudaBinding_quantizedAmax(
+    JNIEnv *env, jclass, jlong context, jlong scratch, jint code_type, jint scale_type, jlong block_rows,
+    jlong block_cols, jlongArray codes, jlongArray scales, jlongArray rows, jlong cols, jfloatArray value,
+    jlongArray where) {
+  jsize size = env->GetArrayLength(rows);
+  Scratch<sparkfp4_quantized_segment> segments(size);
+  if (!read_segments(env, codes, scales, rows, size, segments.data())) {
+    return kOutOfMemory;
+  }
+
+  sparkfp4_scheme scheme = scheme_of(code_type, scale_type, block_rows, block_cols);
+  sparkfp4_cuda_outcome found = {};
+  int status;
+  if (context != 0) {
+    status = sparkfp4_cuda_quantized_amax(context_at(context), &scheme, segments.data(), size, cols, &found.amax,
+                                          &found.non_finite);
+  } else {
+    DeviceCall call(scratch, size, nullptr);
+    status = call.finish(sparkfp4_cuda_enqueue_quantized_amax(&scheme, segments.data(), size, cols, call.outcome(),
+                                                              call.workspace(), call.stream()),
+                         &found);
+  }
+
+  return told_amax(env, status, found, value, where);
+}
+
+JNIEXPORT jint JNICALL Java_org_sparkfp4_kernels_CudaBinding_quantizedEncode(
+    JNIEnv *env, jclass, jlong context, jlong scratch, jint recipe_code, jint search, jlong importance, jint code_type,
+    jint scale_type, jlong block_rows, jlong block_cols, jlongArray codes, jlongArray scales, jlongArray rows,
+    jlong cols, jfloat global_scale, jlong packed_address, jlong scales_address, jdoubleArray sums, jfloatArray value,
+    jlongArray where) {
+  jsize size = env->GetArrayLength(rows);
+  Scratch<sparkfp4_quantized_segment> segments(size);
+  Scratch<sparkfp4_error_sums> totals(size);
+  if (totals.data() == nullptr || !read_segments(env, codes, scales, rows, size, segments.data())) {
+    return kOutOfMemory;
+  }
+
+  sparkfp4_recipe recipe = static_cast<sparkfp4_recipe>(recipe_code);
+  sparkfp4_scheme scheme = scheme_of(code_type, scale_type, block_rows, block_cols);
+  sparkfp4_cuda_choice choice = choice_of(search, importance);
+  sparkfp4_error_sums *wanted = sums == nullptr ? nullptr : totals.data();
+  void *packed = reinterpret_cast<void *>(packed_address);
+  void *scales_out = reinterpret_cast<void *>(scales_address);
+  sparkfp4_cuda_outcome found = {};
+  int status;
+  if (context != 0) {
+    status = sparkfp4_cuda_quantized_encode(context_at(context), recipe, &choice, &scheme, segments.data(), size, cols,
+                                            global_scale, packed, scales_out, wanted, &found.non_finite);
+  } else {
+    DeviceCall call(scratch, size, wanted);
+    status = call.finish(sparkfp4_cuda_enqueue_quantized_encode(
+                             recipe, &choice, &scheme, segments.data(), size, cols, global_scale, packed, scales_out,
+                             call.sums(), call.outcome(), call.workspace(), call.stream()),
+                         &found);
+  }
+
+  if (status == SPARKFP4_CUDA_OK) {
+    write_sums(env, totals.data(), size, sums);
+  }
+
+  return told_number(env, status, found, 0, value, where);
+}
+
+JNIEXPORT jint JNICALL Java_org_sparkfp4_kernels_CudaBinding_quantizedEncodeUnit(
+    JNIEnv *env, jclass, jlong context, jlong scratch, jint recipe_code, jint search, jlong importance, jint code_type,
+    jint scale_type, jlong block_rows, jlong block_cols, jlongArray codes, jlongArray scales, jlongArray rows,
+    jlong cols, jlong packed_address, jlong scales_address, jdoubleArray sums, jfloatArray value, jlongArray where) {
+  jsize size = env->GetArrayLength(rows);
+  Scratch<sparkfp4_quantized_segment> segments(size);
+  Scratch<sparkfp4_error_sums> totals(size);
+  if (totals.data() == nullptr || !read_segments(env, codes, scales, rows, size, segments.data())) {
+    return kOutOfMemory;
+  }
+
+  sparkfp4_recipe recipe = static_cast<sparkfp4_recipe>(recipe_code);
+  sparkfp4_scheme scheme = scheme_of(code_type, scale_type, block_rows, block_cols);
+  sparkfp4_cuda_choice choice = choice_of(search, importance);
+  sparkfp4_error_sums *wanted = sums == nullptr ? nullptr : totals.data();
+  void *packed = reinterpret_cast<void *>(packed_address);
+  void *scales_out = reinterpret_cast<void *>(scales_address);
+  sparkfp4_cuda_outcome found = {};
+  int status;
+  if (context != 0) {
+    status = sparkfp4_cuda_quantized_encode_unit(context_at(context), recipe, &choice, &scheme, segments.data(), size,
+                                                 cols, packed, scales_out, wanted, &found.amax, &found.non_finite);
+  } else {
+    DeviceCall call(scratch, size, wanted);
+    status = call.finish(sparkfp4_cuda_enqueue_quantized_encode_unit(
+                             recipe, &choice, &scheme, segments.data(), size, cols, packed, scales_out, call.sums(),
+                             call.outcome(), call.workspace(), call.stream()),
+                         &found);
+  }
+
+  if (status == SPARKFP4_CUDA_OK) {
+    write_sums(env, totals.data(), size, sums);
+  }
+
+  return told_amax(env, status, found, value, where);
+}
+
+JNIEXPORT jint JNICALL Java_org_sparkfp4_kernels_CudaBinding_castMxfp4(
+    JNIEnv *env, jclass, jlong context, jlong scratch, jint recipe_code, jlongArray codes, jlongArray scales,
+    jlongArray rows, jlong cols, jint kmax, jlong packed_address, jlong scales_address, jdoubleArray sums,
+    jfloatArray value, jlongArray where) {
+  jsize size = env->GetArrayLength(rows);
+  Scratch<sparkfp4_quantized_segment> segments(size);
+  Scratch<sparkfp4_error_sums> totals(size);
+  if (totals.data() == nullptr || !read_segments(env, codes, scales, rows, size, segments.data())) {
+    return kOutOfMemory;
+  }
+
+  sparkfp4_recipe recipe = static_cast<sparkfp4_recipe>(recipe_code);
+  sparkfp4_error_sums *wanted = sums == nullptr ? nullptr : totals.data();
+  void *packed = reinterpret_cast<void *>(packed_address);
+  void *scales_out = reinterpret_cast<void *>(scales_address);
+  sparkfp4_cuda_outcome found = {};
+  int status;
+  if (context != 0) {
+    status = sparkfp4_cuda_cast_mxfp4(context_at(context), recipe, segments.data(), size, cols, kmax, packed,
+                                      scales_out, wanted, &found.requantized, &found.non_finite);
+  } else {
+    DeviceCall call(scratch, size, wanted);
+    status = call.finish(
+        sparkfp4_cuda_enqueue_cast_mxfp4(recipe, segments.data(), size, cols, kmax, packed, scales_out, call.sums(),
+                                         call.outcome(), call.workspace(), call.stream()),
+        &found);
+  }
+
+  if (status == SPARKFP4_CUDA_OK) {
+    write_sums(env, totals.data(), size, sums);
+  }
+
+  return told_number(env, status, found, found.requantized, value, where);
+}
+
+JNIEXPORT jint JNICALL Java_org_sparkfp4_kernels_CudaBinding_dequantizeToBf16(
+    JNIEnv *env, jclass, jlong context, jlong scratch, jint code_type, jint scale_type, jlong block_rows,
+    jlong block_cols, jlong codes, jlong scales, jlong rows, jlong cols, jlong out_address, jfloatArray value,
+    jlongArray where) {
+  sparkfp4_scheme scheme = scheme_of(code_type, scale_type, block_rows, block_cols);
+  sparkfp4_quantized_segment segment = {reinterpret_cast<const void *>(codes), reinterpret_cast<const void *>(scales),
+                                        rows};
+  void *out = reinterpret_cast<void *>(out_address);
+  sparkfp4_cuda_outcome found = {};
+  int status;
+  if (context != 0) {
+    status = sparkfp4_cuda_dequantize_bf16(context_at(context), &scheme, &segment, cols, out, &found.non_finite);
+  } else {
+    DeviceCall call(scratch, 1, nullptr);
+    status = call.finish(sparkfp4_cuda_enqueue_dequantize_bf16(&scheme, &segment, cols, out, call.outcome(),
+                                                               call.workspace(), call.stream()),
+                         &found);
+  }
+
+  return told_number(env, status, found, 0, value, where);
+}
+
+}  // extern "C"
