@@ -91,7 +91,7 @@ if [ "$cuda" != OFF ]; then
   release=$([ -z "$nvcc" ] || "$nvcc" --version 2>/dev/null | sed -n 's/.*release \([0-9]*\)\..*/\1/p')
   if [ "${release:-0}" -lt 13 ]; then
     if [ "$cuda" = ON ]; then
-      echo "Cannot build the CUDA kernels: ${nvcc:-no nvcc} ${release:+is of CUDA $release}, set CUDACXX to the nvcc" \
+      echo "Cannot build the CUDA kernels: ${nvcc:-no nvcc}${release:+ is of CUDA $release}, set CUDACXX to the nvcc" \
         "of CUDA 13 or later (or of PyPI: nvidia-cuda-nvcc, .ci/requirements-cuda.txt)" >&2
       exit 1
     fi
