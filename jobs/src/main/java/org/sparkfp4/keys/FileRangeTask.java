@@ -38,6 +38,7 @@ final class FileRangeTask extends KeyTask<Integer> {
           gather(tensor, image, files, allocator);
         }
 
+        files.requireUnchanged();
         image.write(file);
         file.finish(range.id(), plan().fingerprint());
       }

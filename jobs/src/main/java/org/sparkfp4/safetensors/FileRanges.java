@@ -31,6 +31,16 @@ public final class FileRanges implements Closeable {
     return inputs.read(allocator, new ByteRange(file, offset, length));
   }
 
+  /**
+   * Asserts that what was read so far was what the driver saw; what is made of it is not to be believed before.
+   *
+   * @throws SourceChangedException naming a file that was shortened or changed
+   */
+  public void requireUnchanged() throws IOException {
+    inputs.requireIntact();
+    inputs.requireUnchanged();
+  }
+
   @Override
   public void close() throws IOException {
     inputs.close();
