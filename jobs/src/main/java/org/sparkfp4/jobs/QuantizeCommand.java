@@ -67,7 +67,9 @@ final class QuantizeCommand implements Callable<Integer> {
       defaultValue = "sweep",
       paramLabel = "NAME",
       description = "How block scales are chosen: sweep (default), the least squared error of all scales; "
-          + "four-over-six, the better of two; rtn, by the block's largest weight, the producers' own bytes.")
+          + "four-over-six, the better of two; rtn, by the block's largest weight, the producers' own bytes; with "
+          + "--statistics, weighted, the least error of the layer's outputs, or gptq, which lets the codes of a row make "
+          + "up for each other's errors too.")
   private String scaleSearch;
 
   @Option(
@@ -118,7 +120,9 @@ final class QuantizeCommand implements Callable<Integer> {
     Storage storage = Storage.of(folder, conf, settings.commit());
     Checkpoint source = Checkpoint.open(conf, input);
     ModelFamily family = familyOption.family(conf, source.config());
-    QuantizationPlan plan = plan(settings, source, family, statisticsOption.statistics(conf, source, family));
+    Statistics statistics = statisticsOption.statistics(conf, source, family, scaleSearch());
+    QuantizationPlan plan =
+        statisticsOption.weighed(conf, plan(settings, source, family, statistics), statistics);
     print(PlanSummary.of(plan, family).text());
     if (dryRun) {
       return CommandLine.ExitCode.OK;
@@ -134,6 +138,7 @@ final class QuantizeCommand implements Callable<Integer> {
           new QuantizeJob(spark, plan, out, layout().recipe(), settings.tier(), Map.of(), publisher::publish)
               .run(overwrite);
       print(QuantizeResult.of(plan, records).text(folder) + System.lineSeparator());
+      print(GptqOutcome.of(plan, records).text());
       return CommandLine.ExitCode.OK;
     } finally {
       hint.close();
@@ -150,7 +155,7 @@ final class QuantizeCommand implements Callable<Integer> {
     PlanOptions options =
         new PlanOptions(
             layout().name(), scaleSearch(), targets(), weightOnly, maxShardSize == null ? 0 : maxShardSize.bytes(),
-            selection.selection(), statisticsOption.options(statistics, weightOnly));
+            selection.selection(), statisticsOption.options(statistics, weightOnly, scaleSearch()));
     return new Planner(
         source, family, layout(), options, settings.unitBytes(), statisticsOption.amaxes(statistics)).plan();
   }
@@ -164,12 +169,9 @@ final class QuantizeCommand implements Callable<Integer> {
   }
 
   private String scaleSearch() {
-    if (option(() -> ScaleSearch.named(scaleSearch)) == ScaleSearch.WEIGHTED) {
-      throw new ParameterException(
-          spec.commandLine(), "Invalid --scale-search: weighted; this version has no --statistics for it");
-    }
-
-    return scaleSearch;
+    return scaleSearch.equals(PlanOptions.GPTQ)
+        ? scaleSearch
+        : option(() -> ScaleSearch.named(scaleSearch)).optionName();
   }
 
   /** A value that is none of those that an option takes is a mistake in the command line. */

@@ -12,11 +12,12 @@ import org.apache.spark.sql.Column;
 import org.apache.spark.sql.DataFrameReader;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.expressions.UserDefinedFunction;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.sparkfp4.formats.Nvfp4Recipe;
-import org.sparkfp4.formats.ScaleSearch;
 import org.sparkfp4.functions.Nvfp4Amax;
+import org.sparkfp4.functions.Nvfp4Gptq;
 import org.sparkfp4.functions.Nvfp4Quantize;
 import org.sparkfp4.plan.AmaxFile;
 import org.sparkfp4.plan.OutputShard;
@@ -161,8 +162,10 @@ final class QuantizeJob {
   }
 
   private Column quantize() {
-    ScaleSearch search = ScaleSearch.named(plan.options().scaleSearch());
-    return udf(new Nvfp4Quantize(recipe, search, tier), Nvfp4Quantize.RETURN_TYPE)
+    UserDefinedFunction function = plan.options().isGptq()
+        ? udf(new Nvfp4Gptq(recipe, plan.options().statistics().damping(), tier), Nvfp4Gptq.RETURN_TYPE)
+        : udf(new Nvfp4Quantize(recipe, plan.options().search(), tier), Nvfp4Quantize.RETURN_TYPE);
+    return function
         .apply(
             col("data0"), col("data1"), col("data2"), col("scale0"), col("scale1"), col("scale2"), col("scheme"),
             col("cols"), col("amax"), col("importance"));

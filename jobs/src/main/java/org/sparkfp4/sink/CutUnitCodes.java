@@ -19,6 +19,7 @@ final class CutUnitCodes implements UnitWriter.SlabCodes {
   private final double[] sumSquares;
   private final double[] squaredError;
   private final long[] requantized;
+  private final long[] gptqRows;
   private final float amax;
   private final float globalScale;
   private EncodedSlab current;
@@ -31,6 +32,7 @@ final class CutUnitCodes implements UnitWriter.SlabCodes {
     this.sumSquares = new double[unit.members().size()];
     this.squaredError = new double[unit.members().size()];
     this.requantized = new long[unit.members().size()];
+    this.gptqRows = new long[unit.members().size()];
     this.current = cursor.take(slabs.get(0));
     this.amax = current.amax();
     this.globalScale = current.globalScale();
@@ -59,6 +61,7 @@ final class CutUnitCodes implements UnitWriter.SlabCodes {
       sumSquares[member] += current.sumSquares()[0];
       squaredError[member] += current.squaredError()[0];
       requantized[member] += current.requantized()[0];
+      gptqRows[member] += current.gptqRows()[0];
       current = null;
       next++;
     }
@@ -82,5 +85,10 @@ final class CutUnitCodes implements UnitWriter.SlabCodes {
   @Override
   public long requantized(int member) {
     return requantized[member];
+  }
+
+  @Override
+  public long gptqRows(int member) {
+    return gptqRows[member];
   }
 }

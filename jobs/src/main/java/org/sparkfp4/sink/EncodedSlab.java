@@ -14,6 +14,7 @@ import java.nio.ByteBuffer;
  * @param squaredError sum of squared errors, one a member
  * @param globalScale the unit's global scale as the layout stores it
  * @param requantized blocks that an exact cast had no scale for, one a member
+ * @param gptqRows rows whose codes are GPTQ's, one a member
  */
 record EncodedSlab(
     int unit,
@@ -24,4 +25,5 @@ record EncodedSlab(
     double[] sumSquares,
     double[] squaredError,
     float globalScale,
-    long[] requantized) {}
+    long[] requantized,
+    long[] gptqRows) {}

@@ -10,8 +10,10 @@ import java.io.Serializable;
  * @param sumSquares sum of the squares of its weights
  * @param squaredError sum of the squares of what quantization changed
  * @param requantized blocks of an MXFP4 source that no exact cast could hold; 0 of any other source
+ * @param gptqRows rows whose codes are GPTQ's
  */
-public record LayerError(String module, float amax, double sumSquares, double squaredError, long requantized)
+public record LayerError(
+    String module, float amax, double sumSquares, double squaredError, long requantized, long gptqRows)
     implements Serializable {
   /** Relative error in the Frobenius norm; 0 for a layer of zeros. */
   public double relativeError() {

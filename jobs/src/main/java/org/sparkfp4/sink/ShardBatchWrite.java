@@ -61,7 +61,7 @@ final class ShardBatchWrite implements BatchWrite {
         encoded,
         context.broadcast(new SerializableConfiguration(spark.sessionState().newHadoopConf())),
         new WriteTarget(
-            plan.input(), plan.sources(), plan.slabBytes(), spark.conf().get(SqlFunctions.TIER_CONF, "auto"),
+            plan.input(), plan.sources(), plan.slabBytes(), plan.options().isGptq(), spark.conf().get(SqlFunctions.TIER_CONF, "auto"),
             plan.fingerprint(), output.toString(), commit, UUID.randomUUID().toString().substring(0, 8)));
   }
 

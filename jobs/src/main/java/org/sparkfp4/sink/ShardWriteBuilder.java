@@ -10,6 +10,7 @@ import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import org.sparkfp4.functions.Nvfp4Gptq;
 import org.sparkfp4.functions.Nvfp4Quantize;
 import org.sparkfp4.plan.PlanFile;
 import org.sparkfp4.plan.QuantizationPlan;
@@ -37,21 +38,25 @@ public final class ShardWriteBuilder implements WriteBuilder {
           "Cannot write safetensors without a plan: set the option plan to the plan.json that quantize made");
     }
 
-    if (schema.length() != 3 || !schema.apply(2).dataType().equals(Nvfp4Quantize.RETURN_TYPE)) {
-      throw new IllegalArgumentException(
-          "Invalid columns for a planned write: " + schema.catalogString()
-              + "; they are unit INT, slab INT and what nvfp4_quantize returns");
-    }
-
     SparkSession spark = SparkSession.active();
     try {
       QuantizationPlan plan = PlanFile.read(spark.sessionState().newHadoopConf(), new Path(planPath));
+      requireColumns(plan);
       ShardSelection shards = ShardSelection.parse(options.get("shards"), plan.shards().size());
       String commit = spark.conf().get("spark.fp4.commit", "auto");
       Path output = new Path(planPath).getParent().getParent();
       return new ShardWrite(plan, shards, output, commit);
     } catch (IOException e) {
       throw new UncheckedIOException("Cannot read the plan " + planPath, e);
+    }
+  }
+
+  private void requireColumns(QuantizationPlan plan) {
+    StructType returned = plan.options().isGptq() ? Nvfp4Gptq.RETURN_TYPE : Nvfp4Quantize.RETURN_TYPE;
+    if (schema.length() != 3 || !schema.apply(2).dataType().equals(returned)) {
+      throw new IllegalArgumentException(
+          "Invalid columns for a planned write: " + schema.catalogString()
+              + "; they are unit INT, slab INT and what nvfp4_quantize returns");
     }
   }
 

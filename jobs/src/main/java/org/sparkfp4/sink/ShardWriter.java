@@ -61,7 +61,7 @@ final class ShardWriter implements DataWriter<InternalRow> {
 
   @Override
   public void writeAll(Iterator<InternalRow> rows) throws IOException {
-    SlabCursor slabs = new SlabCursor(shard, target.slabBytes(), rows);
+    SlabCursor slabs = new SlabCursor(shard, target.slabBytes(), rows, new EncodedSlabReader(target.gptq()));
     try {
       writeHeader();
       UnitWriter units = new UnitWriter(out);

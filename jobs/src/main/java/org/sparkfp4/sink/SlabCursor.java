@@ -16,15 +16,16 @@ final class SlabCursor {
   private final OutputShard shard;
   private final long slabBytes;
   private final Iterator<InternalRow> rows;
-  private final EncodedSlabReader reader = new EncodedSlabReader();
+  private final EncodedSlabReader reader;
   private Unit unit;
   private List<Slab> slabs;
   private Slab awaited;
 
-  SlabCursor(OutputShard shard, long slabBytes, Iterator<InternalRow> rows) {
+  SlabCursor(OutputShard shard, long slabBytes, Iterator<InternalRow> rows, EncodedSlabReader reader) {
     this.shard = shard;
     this.slabBytes = slabBytes;
     this.rows = rows;
+    this.reader = reader;
   }
 
   /** Begins a unit and gives its slabs. */

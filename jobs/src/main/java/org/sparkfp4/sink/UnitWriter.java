@@ -49,7 +49,7 @@ final class UnitWriter {
     for (int m = 0; m < unit.members().size(); m++) {
       Member member = unit.members().get(m);
       errors.add(new LayerError(member.module(), codes.amax(), codes.sumSquares(m), codes.squaredError(m),
-          codes.requantized(m)));
+          codes.requantized(m), codes.gptqRows(m)));
     }
 
     return errors;
@@ -87,6 +87,9 @@ final class UnitWriter {
 
     /** Blocks that an exact cast had no scale for. */
     long requantized(int member);
+
+    /** Rows whose codes are GPTQ's. */
+    long gptqRows(int member);
   }
 
   /** A unit that came as one slab. */
@@ -146,6 +149,11 @@ final class UnitWriter {
     @Override
     public long requantized(int member) {
       return slab.requantized()[member];
+    }
+
+    @Override
+    public long gptqRows(int member) {
+      return slab.gptqRows()[member];
     }
   }
 }

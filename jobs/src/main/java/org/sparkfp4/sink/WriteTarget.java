@@ -10,6 +10,7 @@ import org.sparkfp4.plan.SourceFile;
  * @param input the source checkpoint's folder
  * @param sources its files, as planned
  * @param slabBytes source bytes above which a unit comes in several slabs
+ * @param gptq whether rows are GPTQ's
  * @param tier of the kernels
  * @param fingerprint the plan's
  * @param output the output's folder
@@ -20,6 +21,7 @@ record WriteTarget(
     String input,
     List<SourceFile> sources,
     long slabBytes,
+    boolean gptq,
     String tier,
     String fingerprint,
     String output,
