@@ -112,6 +112,7 @@ final class QuantizeCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws IOException {
+    statisticsOption.requireFor(scaleSearch());
     SparkSession spark = Session.start("sparkfp4 quantize " + input);
     RunSettings settings = RunSettings.of(spark);
     Configuration conf = spark.sessionState().newHadoopConf();
@@ -120,9 +121,9 @@ final class QuantizeCommand implements Callable<Integer> {
     Storage storage = Storage.of(folder, conf, settings.commit());
     Checkpoint source = Checkpoint.open(conf, input);
     ModelFamily family = familyOption.family(conf, source.config());
-    Statistics statistics = statisticsOption.statistics(conf, source, family, scaleSearch());
+    Statistics statistics = statisticsOption.statistics(conf, source, family);
     QuantizationPlan plan =
-        statisticsOption.weighed(conf, plan(settings, source, family, statistics), statistics);
+        statisticsOption.weigh(conf, plan(settings, source, family, statistics), statistics);
     print(PlanSummary.of(plan, family).text());
     if (dryRun) {
       return CommandLine.ExitCode.OK;

@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.util.function.Supplier;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
-import org.sparkfp4.calibration.HessianKind;
 import org.sparkfp4.calibration.ImportanceFinder;
 import org.sparkfp4.calibration.InputAmaxes;
 import org.sparkfp4.calibration.InputScaleRule;
@@ -38,8 +37,8 @@ final class StatisticsOption {
   private String inputScale;
 
   @Option(names = "--weighting", paramLabel = "NAME",
-      description = "What --scale-search weighted weighs errors by: hessian (default where the statistics have it), the "
-          + "correlations within blocks of 16 columns, or diagonal, each column's mean square.")
+      description = "What --scale-search weighted weighs errors by: diagonal (default), the mean square of each input "
+          + "channel, or hessian (default of gptq), the products of the 16 channels of a block.")
   private String weighting;
 
   @Option(names = "--gptq-damping", paramLabel = "SHARE",
@@ -49,23 +48,40 @@ final class StatisticsOption {
   @Spec(Target.MIXEE)
   private CommandSpec spec;
 
+  /** Holds the options against a search: only weighted ones weigh, and only with statistics. */
+  void requireFor(String search) {
+    boolean gptq = search.equals(PlanOptions.GPTQ);
+    boolean weighs = weighs(search);
+    require(!weighs || folder != null, "Invalid --scale-search: " + search + " takes what calibrate found out; give its "
+        + "folder by --statistics, or choose sweep");
+    require(weighs || weighting == null,
+        "Invalid --weighting: " + weighting + ", but --scale-search is " + search + ", not weighted");
+    require(gptq || damping == null, "Invalid --gptq-damping: " + damping + ", but --scale-search is " + search
+        + ", not gptq");
+    require(damping == null || damping > 0 && damping <= 1,
+        "Invalid --gptq-damping: " + damping + ", must be above 0 and at most 1");
+    require(inputScale == null || folder != null,
+        "Invalid --input-scale: there is nothing to make scales of without --statistics");
+    weighting(search);
+    rule();
+  }
+
+  private static boolean weighs(String search) {
+    return search.equals(PlanOptions.GPTQ) || search.equals(ScaleSearch.WEIGHTED.optionName());
+  }
+
+  private void require(boolean holds, String message) {
+    if (!holds) {
+      throw new ParameterException(spec.commandLine(), message);
+    }
+  }
+
   /**
    * The statistics; null where there are none.
    *
-   * @param search how scales are chosen, as {@code --scale-search} has it
    * @throws IllegalArgumentException if they are not of this model
    */
-  Statistics statistics(Configuration conf, Checkpoint source, ModelFamily family, String search) throws IOException {
-    boolean gptq = search.equals(PlanOptions.GPTQ);
-    boolean weighted = gptq || search.equals(ScaleSearch.WEIGHTED.optionName());
-    require(inputScale == null || folder != null,
-        "Invalid --input-scale: there is nothing to make scales of without --statistics");
-    require(!weighted || folder != null,
-        "Invalid --scale-search: " + search + " weighs errors by statistics; give --statistics DIR, which calibrate makes");
-    require(weighting == null || weighted, "Invalid --weighting: only --scale-search weighted and gptq weigh errors");
-    require(damping == null || gptq, "Invalid --gptq-damping: only --scale-search gptq has a Hessian to add to");
-    require(damping == null || damping > 0 && damping <= 1,
-        "Invalid --gptq-damping: " + damping + ", must be above 0 and at most 1");
+  Statistics statistics(Configuration conf, Checkpoint source, ModelFamily family) throws IOException {
     if (folder == null) {
       return null;
     }
@@ -76,24 +92,18 @@ final class StatisticsOption {
     return statistics;
   }
 
-  private void require(boolean holds, String message) {
-    if (!holds) {
-      throw new ParameterException(spec.commandLine(), message);
-    }
-  }
-
   /** How they are used, as a plan has it; null where there are none. */
   StatisticsOptions options(Statistics statistics, boolean weightOnly, String search) {
-    if (statistics == null) {
-      return null;
-    }
+    return statistics == null
+        ? null
+        : new StatisticsOptions(
+            statistics.digest(), weightOnly ? null : rule().optionName(),
+            weighs(search) ? weighting(search).optionName() : null,
+            search.equals(PlanOptions.GPTQ) ? damping() : null);
+  }
 
-    boolean gptq = search.equals(PlanOptions.GPTQ);
-    boolean weighted = gptq || search.equals(ScaleSearch.WEIGHTED.optionName());
-    return new StatisticsOptions(
-        statistics.digest(), weightOnly ? null : rule().optionName(),
-        weighted ? weighting(statistics).optionName() : null,
-        gptq ? Double.valueOf(damping == null ? DAMPING : damping) : null);
+  private Double damping() {
+    return damping == null ? Double.valueOf(DAMPING) : damping;
   }
 
   /** The amax of layers' inputs; null where there are no statistics. */
@@ -101,25 +111,24 @@ final class StatisticsOption {
     return statistics == null ? null : new InputAmaxes(statistics.index(), rule());
   }
 
-  /** The plan with what its errors are weighed by, if they are. */
-  QuantizationPlan weighed(Configuration conf, QuantizationPlan plan, Statistics statistics) throws IOException {
-    if (plan.options().search() != ScaleSearch.WEIGHTED) {
+  /** The plan with what its search weighs errors by, if it weighs them. */
+  QuantizationPlan weigh(Configuration conf, QuantizationPlan plan, Statistics statistics) throws IOException {
+    String search = plan.options().scaleSearch();
+    if (!weighs(search)) {
       return plan;
     }
 
     ImportanceFinder finder = new ImportanceFinder(
-        conf, statistics.folder(), statistics.index(), weighting(statistics), plan.options().isGptq());
+        conf, statistics.folder(), statistics.index(), weighting(search), plan.options().isGptq());
     return plan.withImportance(finder.find(plan));
   }
 
-  private Weighting weighting(Statistics statistics) {
-    if (weighting != null) {
-      return option(() -> Weighting.named(weighting));
+  private Weighting weighting(String search) {
+    if (weighting == null) {
+      return search.equals(PlanOptions.GPTQ) ? Weighting.HESSIAN : Weighting.DIAGONAL;
     }
 
-    return HessianKind.named(statistics.index().hessian()) == HessianKind.NONE
-        ? Weighting.DIAGONAL
-        : Weighting.HESSIAN;
+    return option(() -> Weighting.named(weighting));
   }
 
   private InputScaleRule rule() {

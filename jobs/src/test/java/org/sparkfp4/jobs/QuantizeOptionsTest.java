@@ -22,6 +22,9 @@ class QuantizeOptionsTest {
   private static final Set<String> NO_BYTES =
       Set.of("--input", "--output", "--dry-run", "--overwrite", "--verbose", "--help", "--version");
 
+  /** Options that want statistics: {@link WeightedSearchTest} tries them. */
+  private static final Set<String> OF_STATISTICS = Set.of("--statistics", "--input-scale", "--weighting");
+
   /** Values that each option is tried with; the source allows all of them. */
   private static final Map<String, List<String>> TRIED = Map.of(
       "--layout", List.of("compressed-tensors"),
@@ -42,6 +45,7 @@ class QuantizeOptionsTest {
   void everyOptionIsEitherTriedOrChangesNoByte() {
     Set<String> known = new TreeSet<>(TRIED.keySet());
     known.addAll(NO_BYTES);
+    known.addAll(OF_STATISTICS);
     List<String> options = new ArrayList<>();
     for (OptionSpec option : Main.commandLine().getSubcommands().get("quantize").getCommandSpec().options()) {
       options.add(option.longestName());

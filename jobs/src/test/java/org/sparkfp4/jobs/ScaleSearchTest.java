@@ -13,7 +13,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.sparkfp4.CheckpointFiles;
-import org.sparkfp4.CheckpointFiles.StoredTensor;
+import org.sparkfp4.StoredTensor;
 
 /** {@code --scale-search} through the whole job, and what {@code verify} makes of it. */
 class ScaleSearchTest {
@@ -99,7 +99,11 @@ class ScaleSearchTest {
         CheckpointFiles.golden("qwen3_moe_bf16").toString(), "--output", folder.resolve("none").toString(),
         "--scale-search", "weighted");
     assertThat(result.status()).isEqualTo(2);
-    assertThat(result.err()).contains("--statistics");
+    assertThat(result.err()).contains("Invalid --scale-search: weighted takes what calibrate found out; give its folder by ");
+    result = new InProcess().run("quantize", "--input", CheckpointFiles.golden("qwen3_moe_bf16").toString(),
+        "--output", folder.resolve("none").toString(), "--weighting", "hessian");
+    assertThat(result.status()).isEqualTo(2);
+    assertThat(result.err()).contains("Invalid --weighting: hessian, but --scale-search is sweep, not weighted");
     result = new InProcess().run("quantize", "--input", CheckpointFiles.golden("qwen3_moe_bf16").toString(),
         "--output", folder.resolve("none").toString(), "--scale-search", "best");
     assertThat(result.status()).isEqualTo(2);
