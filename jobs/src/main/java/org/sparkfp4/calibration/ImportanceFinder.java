@@ -10,7 +10,9 @@ import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.sparkfp4.checkpoint.LocatedTensor;
+import org.sparkfp4.formats.SourceScheme;
 import org.sparkfp4.formats.Weighting;
+import org.sparkfp4.gptq.LayerInputs;
 import org.sparkfp4.plan.Member;
 import org.sparkfp4.plan.PlannedImportance;
 import org.sparkfp4.plan.QuantizationPlan;
@@ -24,9 +26,13 @@ import org.sparkfp4.safetensors.TensorInfo;
 
 /** Finds in a folder of statistics what the errors of each unit of a plan are weighed by, from headers alone. */
 public final class ImportanceFinder {
+  /** GPTQ makes up for what few tokens happen to have in common, unless there are so many times K of them. */
+  private static final int TOKENS_OF_K = 4;
+
   private final Configuration conf;
   private final Path folder;
   private final Weighting weighting;
+  private final boolean full;
   private final Map<String, ModuleStatistics> modules = new HashMap<>();
   private final Map<String, Map<String, LocatedTensor>> tensors = new HashMap<>();
   private final List<SourceFile> files = new ArrayList<>();
@@ -34,11 +40,15 @@ public final class ImportanceFinder {
   /**
    * @param folder the folder of the statistics, a qualified path
    * @param index what is in it
+   * @param full whether layers that saw four times as many tokens as they have columns get all of their Hessian, for
+   *     GPTQ
    */
-  public ImportanceFinder(Configuration conf, Path folder, StatisticsIndex index, Weighting weighting) {
+  public ImportanceFinder(
+      Configuration conf, Path folder, StatisticsIndex index, Weighting weighting, boolean full) {
     this.conf = conf;
     this.folder = folder;
     this.weighting = weighting;
+    this.full = full;
     index.modules().forEach(module -> modules.put(module.module(), module));
   }
 
@@ -65,7 +75,7 @@ public final class ImportanceFinder {
     ModuleStatistics first = null;
     for (Member member : unit.members()) {
       ModuleStatistics module = modules.get(member.module());
-      if (module != null && first != null && !isOfSameInput(module, first)) {
+      if (module != null && first != null && !module.sameAs(first)) {
         throw new IllegalArgumentException("Invalid statistics " + folder + ": " + first.module() + " and "
             + module.module() + " have one input, but statistics of different ones; calibrate anew");
       }
@@ -76,15 +86,15 @@ public final class ImportanceFinder {
     return first == null || first.tokens() == 0 ? null : first;
   }
 
-  private static boolean isOfSameInput(ModuleStatistics a, ModuleStatistics b) {
-    return a.cols() == b.cols() && a.tokens() == b.tokens() && a.heldOutTokens() == b.heldOutTokens()
-        && a.amax() == b.amax() && a.percentile() == b.percentile() && a.headroom() == b.headroom();
-  }
-
   private LocatedTensor tensor(Unit unit, ModuleStatistics module) throws IOException {
     if (module.cols() != unit.cols()) {
       throw new IllegalArgumentException("Invalid statistics " + folder + " of " + module.module() + ": K "
           + module.cols() + ", but the layer has K " + unit.cols() + "; calibrate on this model");
+    }
+
+    boolean isMxfp4 = SourceScheme.parse(unit.scheme()).isMxfp4();
+    if (full && !isMxfp4 && module.tokens() - module.heldOutTokens() >= TOKENS_OF_K * unit.cols()) {
+      return hessians(unit, module);
     }
 
     boolean diagonal = weighting == Weighting.DIAGONAL;
@@ -103,6 +113,34 @@ public final class ImportanceFinder {
     }
 
     return tensor;
+  }
+
+  /** Both Hessians as one tensor: the one lies behind the other. */
+  private LocatedTensor hessians(Unit unit, ModuleStatistics module) throws IOException {
+    String name = Statistics.tensor(module.module(), "hessian");
+    LocatedTensor own = tensors(module.file()).get(name);
+    LocatedTensor heldOut = tensors(module.file()).get(Statistics.tensor(module.module(), "hessian_held_out"));
+    if (own == null || heldOut == null) {
+      throw new IllegalArgumentException("Cannot quantize " + unit.name() + " by GPTQ: " + folder + "/" + module.file()
+          + " has no " + name + "; calibrate with --hessian full, or choose --scale-search weighted");
+    }
+
+    List<Long> shape = List.of(unit.cols(), unit.cols());
+    boolean right = own.dtype() == DType.F32 && heldOut.dtype() == DType.F32 && own.shape().equals(shape)
+        && heldOut.shape().equals(shape) && heldOut.offset() == own.offset() + own.length();
+    if (!right) {
+      throw new IllegalArgumentException("Invalid statistics " + folder + "/" + module.file() + ": " + name + " and "
+          + heldOut.name() + " must be F32 " + shape + ", one behind the other; calibrate anew");
+    }
+
+    if (LayerInputs.bytes(unit.cols()) > Integer.MAX_VALUE) {
+      throw new IllegalArgumentException("Cannot quantize " + unit.name() + " by GPTQ: Hessians of K " + unit.cols()
+          + " have " + LayerInputs.bytes(unit.cols()) + " bytes, more than a row holds; exclude it, or choose "
+          + "--scale-search weighted");
+    }
+
+    return new LocatedTensor(
+        name, DType.F32, List.of(2L, unit.cols(), unit.cols()), own.file(), own.offset(), 2 * own.length());
   }
 
   private Map<String, LocatedTensor> tensors(String file) throws IOException {

@@ -71,8 +71,9 @@ final class QuantizeCommand implements Callable<Integer> {
       defaultValue = "sweep",
       paramLabel = "NAME",
       description = "How block scales are chosen: sweep (default), the least squared error of all scales; "
-          + "four-over-six, the better of two; rtn, by the block's largest weight, the producers' own bytes; weighted, "
-          + "the least error of the layer's output, as --statistics tell.")
+          + "four-over-six, the better of two; rtn, by the block's largest weight, the producers' own bytes; with "
+          + "--statistics, weighted, the least error of the layer's outputs, or gptq, which lets the codes of a row make "
+          + "up for each other's errors too.")
   private String scaleSearch;
 
   @Option(
@@ -127,7 +128,7 @@ final class QuantizeCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws IOException {
-    statisticsOption.requireFor(option(() -> ScaleSearch.named(scaleSearch)));
+    statisticsOption.requireFor(scaleSearch());
     Stages stages = new Stages();
     SparkSession spark = Session.start("sparkfp4 quantize " + input);
     RunSettings settings = RunSettings.of(spark);
@@ -166,6 +167,7 @@ final class QuantizeCommand implements Callable<Integer> {
       }
 
       print(QuantizeResult.of(plan, records).text(folder) + System.lineSeparator());
+      print(GptqOutcome.of(plan, records).text());
       return CommandLine.ExitCode.OK;
     } finally {
       hint.close();
@@ -181,8 +183,9 @@ final class QuantizeCommand implements Callable<Integer> {
       RunSettings settings, Checkpoint source, ModelFamily family, Statistics statistics) {
     PlanOptions options =
         new PlanOptions(
-            layout().name(), scaleSearch, targets(), weightOnly, maxShardSize == null ? 0 : maxShardSize.bytes(),
-            selection.selection(), keepSourcePrecision, statisticsOption.options(statistics, weightOnly));
+            layout().name(), scaleSearch(), targets(), weightOnly, maxShardSize == null ? 0 : maxShardSize.bytes(),
+            selection.selection(), keepSourcePrecision,
+            statisticsOption.options(statistics, weightOnly, scaleSearch()));
     return new Planner(
         source, family, layout(), options, settings.unitBytes(), statisticsOption.amaxes(statistics)).plan();
   }
@@ -193,6 +196,12 @@ final class QuantizeCommand implements Callable<Integer> {
 
   private String targets() {
     return option(() -> Targets.named(targets).optionName());
+  }
+
+  private String scaleSearch() {
+    return scaleSearch.equals(PlanOptions.GPTQ)
+        ? scaleSearch
+        : option(() -> ScaleSearch.named(scaleSearch)).optionName();
   }
 
   /** A value that is none of those that an option takes is a mistake in the command line. */

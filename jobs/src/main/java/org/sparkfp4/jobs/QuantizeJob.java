@@ -13,13 +13,14 @@ import org.apache.spark.sql.Column;
 import org.apache.spark.sql.DataFrameReader;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.expressions.UserDefinedFunction;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.formats.Nvfp4Recipe;
-import org.sparkfp4.formats.ScaleSearch;
 import org.sparkfp4.functions.Nvfp4Amax;
 import org.sparkfp4.functions.Nvfp4Functions;
+import org.sparkfp4.functions.Nvfp4Gptq;
 import org.sparkfp4.functions.Nvfp4Quantize;
 import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.plan.AmaxFile;
@@ -191,8 +192,10 @@ final class QuantizeJob {
   }
 
   private Column quantize() {
-    ScaleSearch search = ScaleSearch.named(plan.options().scaleSearch());
-    return udf(Nvfp4Functions.quantize(recipe, search, kernels), Nvfp4Quantize.RETURN_TYPE)
+    UserDefinedFunction function = plan.options().isGptq()
+        ? udf(new Nvfp4Gptq(recipe, plan.options().statistics().damping(), kernels.tier()), Nvfp4Gptq.RETURN_TYPE)
+        : udf(Nvfp4Functions.quantize(recipe, plan.options().search(), kernels), Nvfp4Quantize.RETURN_TYPE);
+    return function
         .apply(
             col("data0"), col("data1"), col("data2"), col("scale0"), col("scale1"), col("scale2"), col("scheme"),
             col("cols"), col("amax"), col("importance"));

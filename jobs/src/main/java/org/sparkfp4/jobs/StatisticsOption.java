@@ -1,6 +1,7 @@
 package org.sparkfp4.jobs;
 
 import java.io.IOException;
+import java.util.function.Supplier;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.sparkfp4.calibration.ImportanceFinder;
@@ -12,6 +13,7 @@ import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.ModelFamily;
 import org.sparkfp4.formats.ScaleSearch;
 import org.sparkfp4.formats.Weighting;
+import org.sparkfp4.plan.PlanOptions;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.plan.StatisticsOptions;
 import org.sparkfp4.safetensors.RawFileSystem;
@@ -23,6 +25,8 @@ import picocli.CommandLine.Spec.Target;
 
 /** The options that bring what {@code calibrate} found out about a model's activations. */
 final class StatisticsOption {
+  private static final double DAMPING = 0.05;
+
   @Option(names = "--statistics", paramLabel = "DIR", converter = FolderText.class,
       description = "What calibrate found out about the activations of the layers.")
   private String folder;
@@ -34,40 +38,41 @@ final class StatisticsOption {
 
   @Option(names = "--weighting", paramLabel = "NAME",
       description = "What --scale-search weighted weighs errors by: diagonal (default), the mean square of each input "
-          + "channel, or hessian, the products of the 16 channels of a block.")
+          + "channel, or hessian (default of gptq), the products of the 16 channels of a block.")
   private String weighting;
+
+  @Option(names = "--gptq-damping", paramLabel = "SHARE",
+      description = "What --scale-search gptq adds to the diagonal of a Hessian, in units of its mean (default: 0.05).")
+  private Double damping;
 
   @Spec(Target.MIXEE)
   private CommandSpec spec;
 
-  /** Holds the options against a search: only a weighted one weighs, and only with statistics. */
-  void requireFor(ScaleSearch search) {
-    if (search == ScaleSearch.WEIGHTED && folder == null) {
-      throw new ParameterException(spec.commandLine(), "Invalid --scale-search: weighted takes what calibrate found "
-          + "out; give its folder by --statistics, or choose sweep");
-    }
-
-    if (search != ScaleSearch.WEIGHTED && weighting != null) {
-      throw new ParameterException(spec.commandLine(), "Invalid --weighting: " + weighting + ", but --scale-search is "
-          + search.optionName() + ", not weighted");
-    }
-
-    weighting();
+  /** Holds the options against a search: only weighted ones weigh, and only with statistics. */
+  void requireFor(String search) {
+    boolean gptq = search.equals(PlanOptions.GPTQ);
+    boolean weighs = weighs(search);
+    require(!weighs || folder != null, "Invalid --scale-search: " + search + " takes what calibrate found out; give its "
+        + "folder by --statistics, or choose sweep");
+    require(weighs || weighting == null,
+        "Invalid --weighting: " + weighting + ", but --scale-search is " + search + ", not weighted");
+    require(gptq || damping == null, "Invalid --gptq-damping: " + damping + ", but --scale-search is " + search
+        + ", not gptq");
+    require(damping == null || damping > 0 && damping <= 1,
+        "Invalid --gptq-damping: " + damping + ", must be above 0 and at most 1");
+    require(inputScale == null || folder != null,
+        "Invalid --input-scale: there is nothing to make scales of without --statistics");
+    weighting(search);
+    rule();
   }
 
-  /** The plan with what its search weighs errors by, if it weighs them. */
-  QuantizationPlan weigh(Configuration conf, QuantizationPlan plan, Statistics statistics) throws IOException {
-    return plan.options().scaleSearch().equals(ScaleSearch.WEIGHTED.optionName())
-        ? plan.withImportance(
-            new ImportanceFinder(conf, statistics.folder(), statistics.index(), weighting()).find(plan))
-        : plan;
+  private static boolean weighs(String search) {
+    return search.equals(PlanOptions.GPTQ) || search.equals(ScaleSearch.WEIGHTED.optionName());
   }
 
-  private Weighting weighting() {
-    try {
-      return weighting == null ? Weighting.DIAGONAL : Weighting.named(weighting);
-    } catch (IllegalArgumentException e) {
-      throw new ParameterException(spec.commandLine(), e.getMessage(), e);
+  private void require(boolean holds, String message) {
+    if (!holds) {
+      throw new ParameterException(spec.commandLine(), message);
     }
   }
 
@@ -78,11 +83,6 @@ final class StatisticsOption {
    */
   Statistics statistics(Configuration conf, Checkpoint source, ModelFamily family) throws IOException {
     if (folder == null) {
-      if (inputScale != null) {
-        throw new ParameterException(
-            spec.commandLine(), "Invalid --input-scale: there is nothing to make scales of without --statistics");
-      }
-
       return null;
     }
 
@@ -93,10 +93,17 @@ final class StatisticsOption {
   }
 
   /** How they are used, as a plan has it; null where there are none. */
-  StatisticsOptions options(Statistics statistics, boolean weightOnly) {
+  StatisticsOptions options(Statistics statistics, boolean weightOnly, String search) {
     return statistics == null
         ? null
-        : new StatisticsOptions(statistics.digest(), weightOnly ? null : rule().optionName());
+        : new StatisticsOptions(
+            statistics.digest(), weightOnly ? null : rule().optionName(),
+            weighs(search) ? weighting(search).optionName() : null,
+            search.equals(PlanOptions.GPTQ) ? damping() : null);
+  }
+
+  private Double damping() {
+    return damping == null ? Double.valueOf(DAMPING) : damping;
   }
 
   /** The amax of layers' inputs; null where there are no statistics. */
@@ -104,9 +111,34 @@ final class StatisticsOption {
     return statistics == null ? null : new InputAmaxes(statistics.index(), rule());
   }
 
+  /** The plan with what its search weighs errors by, if it weighs them. */
+  QuantizationPlan weigh(Configuration conf, QuantizationPlan plan, Statistics statistics) throws IOException {
+    String search = plan.options().scaleSearch();
+    if (!weighs(search)) {
+      return plan;
+    }
+
+    ImportanceFinder finder = new ImportanceFinder(
+        conf, statistics.folder(), statistics.index(), weighting(search), plan.options().isGptq());
+    return plan.withImportance(finder.find(plan));
+  }
+
+  private Weighting weighting(String search) {
+    if (weighting == null) {
+      return search.equals(PlanOptions.GPTQ) ? Weighting.HESSIAN : Weighting.DIAGONAL;
+    }
+
+    return option(() -> Weighting.named(weighting));
+  }
+
   private InputScaleRule rule() {
+    return inputScale == null ? InputScaleRule.AMAX : option(() -> InputScaleRule.named(inputScale));
+  }
+
+  /** A value that is none of those that an option takes is a mistake in the command line. */
+  private <T> T option(Supplier<T> value) {
     try {
-      return inputScale == null ? InputScaleRule.AMAX : InputScaleRule.named(inputScale);
+      return value.get();
     } catch (IllegalArgumentException e) {
       throw new ParameterException(spec.commandLine(), e.getMessage(), e);
     }

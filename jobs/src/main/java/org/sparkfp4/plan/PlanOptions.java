@@ -1,10 +1,13 @@
 package org.sparkfp4.plan;
 
+import com.fasterxml.jackson.annotation.JsonIgnore;
+import org.sparkfp4.formats.ScaleSearch;
+
 /**
  * The options of {@code quantize} that the output's bytes depend on.
  *
  * @param layout name of the layout: {@code modelopt} or {@code compressed-tensors}
- * @param scaleSearch how block scales are chosen: a {@link org.sparkfp4.formats.ScaleSearch#optionName}
+ * @param scaleSearch how block scales are chosen: a {@link ScaleSearch#optionName}, or {@link #GPTQ}
  * @param targets which layers: {@code experts}, {@code mlp} or {@code linears}
  * @param weightOnly whether activations stay in high precision (W4A16)
  * @param maxShardBytes largest output shard; 0 for the size that the checkpoint's own gives
@@ -22,9 +25,24 @@ public record PlanOptions(
     Selection selection,
     boolean keepSourcePrecision,
     StatisticsOptions statistics) {
+  /** The search whose codes make up for each other's errors, under the scales of a weighted search. */
+  public static final String GPTQ = "gptq";
+
   /** Options for all layers of the targets. */
   public PlanOptions(String layout, String scaleSearch, String targets, boolean weightOnly, long maxShardBytes) {
     this(layout, scaleSearch, targets, weightOnly, maxShardBytes, Selection.ALL, false, null);
+  }
+
+  /** How scales are chosen. */
+  @JsonIgnore
+  public ScaleSearch search() {
+    return isGptq() ? ScaleSearch.WEIGHTED : ScaleSearch.named(scaleSearch);
+  }
+
+  /** Whether codes are GPTQ's where that is better. */
+  @JsonIgnore
+  public boolean isGptq() {
+    return scaleSearch.equals(GPTQ);
   }
 
   /** The same options with another selection. */

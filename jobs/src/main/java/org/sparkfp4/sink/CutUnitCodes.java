@@ -21,6 +21,7 @@ final class CutUnitCodes implements UnitWriter.SlabCodes {
   private final double[] squaredError;
   private final long[] requantized;
   private final List<ScaleCounts> counts = new ArrayList<>();
+  private final long[] gptqRows;
   private final float amax;
   private final float globalScale;
   private EncodedSlab current;
@@ -34,6 +35,7 @@ final class CutUnitCodes implements UnitWriter.SlabCodes {
     this.squaredError = new double[unit.members().size()];
     this.requantized = new long[unit.members().size()];
     unit.members().forEach(member -> counts.add(new ScaleCounts()));
+    this.gptqRows = new long[unit.members().size()];
     this.current = cursor.take(slabs.get(0));
     this.amax = current.amax();
     this.globalScale = current.globalScale();
@@ -63,6 +65,7 @@ final class CutUnitCodes implements UnitWriter.SlabCodes {
       sumSquares[member] += current.sumSquares()[0];
       squaredError[member] += current.squaredError()[0];
       requantized[member] += current.requantized()[0];
+      gptqRows[member] += current.gptqRows()[0];
       current = null;
       next++;
     }
@@ -91,5 +94,10 @@ final class CutUnitCodes implements UnitWriter.SlabCodes {
   @Override
   public ScaleCounts scaleCounts(int member) {
     return counts.get(member);
+  }
+
+  @Override
+  public long gptqRows(int member) {
+    return gptqRows[member];
   }
 }

@@ -14,6 +14,7 @@ import java.nio.ByteBuffer;
  * @param squaredError sum of squared errors, one a member
  * @param globalScale the unit's global scale as the layout stores it
  * @param requantized blocks that an exact cast had no scale for, one a member
+ * @param gptqRows rows whose codes are GPTQ's, one a member
  * @param checksums CRC-32C of the payloads data0 to data2 and scale0 to scale2; null where the query leaves them out
  */
 record EncodedSlab(
@@ -26,4 +27,5 @@ record EncodedSlab(
     double[] squaredError,
     float globalScale,
     long[] requantized,
+    long[] gptqRows,
     int[] checksums) {}

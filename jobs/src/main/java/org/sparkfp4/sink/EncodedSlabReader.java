@@ -4,6 +4,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.sparkfp4.columnar.ArrowRow;
+import org.sparkfp4.functions.Nvfp4Gptq;
 import org.sparkfp4.functions.Nvfp4Quantize;
 
 /** Reads a row of the write, whatever stands behind it: Arrow buffers where the columnar rule runs, else heap arrays. */
@@ -22,8 +23,20 @@ final class EncodedSlabReader {
   private static final int GLOBAL_SCALE = 5;
   private static final int REQUANTIZED = 6;
 
+  // behind them, of Nvfp4Gptq.RETURN_TYPE
+  private static final int GPTQ_ROWS = 7;
+
+  private final boolean gptq;
+
+  /** @param gptq whether rows are those of {@link Nvfp4Gptq} */
+  EncodedSlabReader(boolean gptq) {
+    this.gptq = gptq;
+  }
+
   EncodedSlab read(InternalRow row) {
-    InternalRow quantized = row.getStruct(QUANTIZED, Nvfp4Quantize.RETURN_TYPE.length());
+    InternalRow quantized = row.getStruct(
+        QUANTIZED, gptq ? Nvfp4Gptq.RETURN_TYPE.length() : Nvfp4Quantize.RETURN_TYPE.length());
+    long[] requantized = quantized.getArray(REQUANTIZED).toLongArray();
     ArrowRow arrow = row instanceof ArrowRow onColumns ? onColumns : null;
     return new EncodedSlab(
         row.getInt(UNIT),
@@ -34,7 +47,8 @@ final class EncodedSlabReader {
         quantized.getArray(SUM_SQUARES).toDoubleArray(),
         quantized.getArray(SQUARED_ERROR).toDoubleArray(),
         quantized.getFloat(GLOBAL_SCALE),
-        quantized.getArray(REQUANTIZED).toLongArray(),
+        requantized,
+        gptq ? quantized.getArray(GPTQ_ROWS).toLongArray() : new long[requantized.length],
         row.numFields() > CHECKSUMS ? ints(row.getBinary(CHECKSUMS)) : null);
   }
 

@@ -10,7 +10,8 @@ import java.io.Serializable;
  * @param sumSquares sum of the squares of its weights
  * @param squaredError sum of the squares of what quantization changed
  * @param requantized blocks of an MXFP4 source that no exact cast could hold; 0 of any other source
- * @param subnormalScales block scales below 2^-6; 0 in records of versions that did not count them
+ * @param gptqRows rows whose codes are GPTQ's; 0 in records of versions that did not count them
+ * @param subnormalScales block scales below 2^-6, likewise
  * @param largestScales block scales of 448, likewise
  */
 public record LayerError(
@@ -19,6 +20,7 @@ public record LayerError(
     double sumSquares,
     double squaredError,
     long requantized,
+    long gptqRows,
     long subnormalScales,
     long largestScales)
     implements Serializable {

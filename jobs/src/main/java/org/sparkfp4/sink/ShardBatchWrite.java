@@ -69,7 +69,7 @@ final class ShardBatchWrite implements BatchWrite {
         encoded,
         context.broadcast(new SerializableConfiguration(spark.sessionState().newHadoopConf())),
         new WriteTarget(
-            plan.input(), plan.sources(), plan.slabBytes(), kernels,
+            plan.input(), plan.sources(), plan.slabBytes(), plan.options().isGptq(), kernels,
             plan.fingerprint(), output.toString(), commit, UUID.randomUUID().toString().substring(0, 8)));
   }
 

@@ -11,6 +11,7 @@ import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import org.sparkfp4.functions.Nvfp4Gptq;
 import org.sparkfp4.functions.Nvfp4Quantize;
 import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.plan.PlanFile;
@@ -42,15 +43,10 @@ public final class ShardWriteBuilder implements WriteBuilder {
           "Cannot write safetensors without a plan: set the option plan to the plan.json that quantize made");
     }
 
-    if (schema.length() < 3 || schema.length() > 4 || !schema.apply(2).dataType().equals(Nvfp4Quantize.RETURN_TYPE)) {
-      throw new IllegalArgumentException(
-          "Invalid columns for a planned write: " + schema.catalogString()
-              + "; they are unit INT, slab INT, what nvfp4_quantize returns and, if wanted, checksums BINARY");
-    }
-
     SparkSession spark = SparkSession.active();
     try {
       QuantizationPlan plan = PlanFile.read(spark.sessionState().newHadoopConf(), new Path(planPath));
+      requireColumns(plan);
       ShardSelection shards = ShardSelection.parse(options.get("shards"), plan.shards().size());
       String commit = spark.conf().get("spark.fp4.commit", "auto");
       ProgressView view = ProgressView.of(progress(spark));
@@ -67,6 +63,15 @@ public final class ShardWriteBuilder implements WriteBuilder {
   private String progress(SparkSession spark) {
     String option = options.get("progress");
     return option != null ? option : spark.conf().get("spark.fp4.progress", "auto");
+  }
+
+  private void requireColumns(QuantizationPlan plan) {
+    StructType returned = plan.options().isGptq() ? Nvfp4Gptq.RETURN_TYPE : Nvfp4Quantize.RETURN_TYPE;
+    if (schema.length() < 3 || schema.length() > 4 || !schema.apply(2).dataType().equals(returned)) {
+      throw new IllegalArgumentException(
+          "Invalid columns for a planned write: " + schema.catalogString()
+              + "; they are unit INT, slab INT, what nvfp4_quantize returns and, if wanted, checksums BINARY");
+    }
   }
 
   /** The write of a plan's shards. */

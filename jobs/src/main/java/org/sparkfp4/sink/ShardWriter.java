@@ -66,7 +66,8 @@ final class ShardWriter implements DataWriter<InternalRow> {
 
   @Override
   public void writeAll(Iterator<InternalRow> rows) throws IOException {
-    SlabCursor slabs = new SlabCursor(shard, target.slabBytes(), rows, pieces, metrics);
+    EncodedSlabReader reader = new EncodedSlabReader(target.gptq());
+    SlabCursor slabs = new SlabCursor(shard, target.slabBytes(), rows, reader, pieces, metrics);
     try {
       writeHeader();
       UnitWriter units = new UnitWriter(out);

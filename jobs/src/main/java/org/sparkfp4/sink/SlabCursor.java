@@ -19,19 +19,25 @@ final class SlabCursor {
   private final OutputShard shard;
   private final long slabBytes;
   private final Iterator<InternalRow> rows;
+  private final EncodedSlabReader reader;
   private final SourcePieces pieces;
   private final SinkMetrics metrics;
-  private final EncodedSlabReader reader = new EncodedSlabReader();
   private Unit unit;
   private List<Slab> slabs;
   private Slab awaited;
 
   /** {@code pieces} takes what the rows were read from, {@code metrics} what they came to. */
   SlabCursor(
-      OutputShard shard, long slabBytes, Iterator<InternalRow> rows, SourcePieces pieces, SinkMetrics metrics) {
+      OutputShard shard,
+      long slabBytes,
+      Iterator<InternalRow> rows,
+      EncodedSlabReader reader,
+      SourcePieces pieces,
+      SinkMetrics metrics) {
     this.shard = shard;
     this.slabBytes = slabBytes;
     this.rows = rows;
+    this.reader = reader;
     this.pieces = pieces;
     this.metrics = metrics;
   }

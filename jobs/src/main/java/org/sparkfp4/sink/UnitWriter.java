@@ -50,7 +50,7 @@ final class UnitWriter {
       Member member = unit.members().get(m);
       ScaleCounts scales = codes.scaleCounts(m);
       errors.add(new LayerError(member.module(), codes.amax(), codes.sumSquares(m), codes.squaredError(m),
-          codes.requantized(m), scales.subnormal(), scales.largest()));
+          codes.requantized(m), codes.gptqRows(m), scales.subnormal(), scales.largest()));
     }
 
     return errors;
@@ -91,6 +91,9 @@ final class UnitWriter {
 
     /** What a member's block scales, once written, are like. */
     ScaleCounts scaleCounts(int member);
+
+    /** Rows whose codes are GPTQ's. */
+    long gptqRows(int member);
   }
 
   /** A unit that came as one slab. */
@@ -158,6 +161,11 @@ final class UnitWriter {
     @Override
     public ScaleCounts scaleCounts(int member) {
       return counts.get(member);
+    }
+
+    @Override
+    public long gptqRows(int member) {
+      return slab.gptqRows()[member];
     }
   }
 }

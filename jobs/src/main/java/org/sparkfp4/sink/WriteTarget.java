@@ -11,6 +11,7 @@ import org.sparkfp4.plan.SourceFile;
  * @param input the source checkpoint's folder
  * @param sources its files, as planned
  * @param slabBytes source bytes above which a unit comes in several slabs
+ * @param gptq whether rows are GPTQ's
  * @param kernels that a tensor is dequantized with, which has no row in the query
  * @param fingerprint the plan's
  * @param output the output's folder
@@ -21,6 +22,7 @@ record WriteTarget(
     String input,
     List<SourceFile> sources,
     long slabBytes,
+    boolean gptq,
     KernelChoice kernels,
     String fingerprint,
     String output,

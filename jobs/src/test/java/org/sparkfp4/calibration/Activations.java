@@ -31,6 +31,34 @@ public final class Activations {
     return new Activations(values);
   }
 
+  /** Normal activations, each column a mixture of fewer sources, and of a size of its own; bf16 values. */
+  public static Activations mixed(int tokens, int cols, long seed) {
+    Random random = new Random(seed);
+    double[][] mixing = new double[cols / 4][cols];
+    double[] scales = new double[cols];
+    for (int i = 0; i < cols; i++) {
+      scales[i] = Math.exp(0.7 * random.nextGaussian());
+      for (double[] source : mixing) {
+        source[i] = random.nextGaussian() / Math.sqrt(mixing.length);
+      }
+    }
+
+    float[][] values = new float[tokens][cols];
+    for (float[] token : values) {
+      double[] x = random.doubles(mixing.length, -1.7, 1.7).toArray();
+      for (int i = 0; i < cols; i++) {
+        double sum = 0.3 * random.nextGaussian();
+        for (int source = 0; source < x.length; source++) {
+          sum += x[source] * mixing[source][i];
+        }
+
+        token[i] = Float.intBitsToFloat(Float.floatToRawIntBits((float) (scales[i] * sum)) & 0xFFFF0000);
+      }
+    }
+
+    return new Activations(values);
+  }
+
   public float[][] values() {
     return values;
   }

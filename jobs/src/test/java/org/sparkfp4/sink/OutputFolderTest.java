@@ -201,7 +201,7 @@ class OutputFolderTest {
 
   private static ShardRecord record(int shard, String fingerprint, long length) {
     return new ShardRecord(
-        shard, SHARD, length, "00", fingerprint, List.of(new LayerError("m", 1, 4, 0.01, 0, 0, 0)), List.of());
+        shard, SHARD, length, "00", fingerprint, List.of(new LayerError("m", 1, 4, 0.01, 0, 0, 0, 0)), List.of());
   }
 
   private static QuantizationPlan plan(String fingerprint, String targets, long modified) {

@@ -7,7 +7,11 @@ public final class InvalidImportanceException extends IllegalArgumentException {
   private final int column;
   private final float value;
 
-  InvalidImportanceException(int column, float value) {
+  /**
+   * @param column the column whose importance it is
+   * @param value what it is
+   */
+  public InvalidImportanceException(int column, float value) {
     super("Invalid importance: " + value + " of column " + column + ", must be finite, and not negative for a square");
     this.column = column;
     this.value = value;

@@ -5,6 +5,7 @@ import java.nio.ByteOrder;
 import java.nio.FloatBuffer;
 import java.util.Optional;
 import org.apache.arrow.memory.util.MemoryUtil;
+import org.sparkfp4.formats.InvalidImportanceException;
 import org.sparkfp4.formats.Nvfp4;
 
 /**
@@ -22,7 +23,7 @@ public final class LayerInputs {
    * Inputs as they lie in native memory, which must stay valid.
    *
    * @param address of {@link #bytes} bytes
-   * @throws IllegalArgumentException if a value cannot be: NaN or infinite, or a negative one on a diagonal
+   * @throws InvalidImportanceException if a value cannot be: NaN or infinite, or a negative one on a diagonal
    */
   public LayerInputs(long address, long cols) {
     this.cols = Math.toIntExact(cols);
@@ -32,8 +33,8 @@ public final class LayerInputs {
     int each = this.cols * this.cols;
     this.hessian = values.slice(0, each);
     this.heldOut = values.slice(each, each);
-    check("hessian", hessian);
-    check("held-out hessian", heldOut);
+    check(hessian);
+    check(heldOut);
   }
 
   /** Bytes of inputs of so many channels. */
@@ -41,13 +42,12 @@ public final class LayerInputs {
     return Math.multiplyExact(2L * Float.BYTES, Math.multiplyExact(cols, cols));
   }
 
-  private void check(String name, FloatBuffer values) {
+  private void check(FloatBuffer values) {
     for (int i = 0; i < cols; i++) {
       for (int j = 0; j < cols; j++) {
         float value = values.get(i * cols + j);
         if (!Float.isFinite(value) || i == j && value < 0) {
-          throw new IllegalArgumentException("Invalid " + name + ": " + value + " at row " + i + ", column " + j
-              + ", must be finite" + (i == j ? " and not negative" : ""));
+          throw new InvalidImportanceException(j, value);
         }
       }
     }
