@@ -59,23 +59,29 @@ static inline void block_errors(const float *w, float d, float *errors) {
   }
 }
 
-// h is the block's importance, or null.
+// h is the block's importance, or null; of a Hessian, the transposed one.
 static inline float block_loss(const float *w, float d, const float *h, bool hessian) {
   float errors[kBlock];
   float terms[kBlock];
   block_errors(w, d, errors);
-  for (int i = 0; i < kBlock; i++) {
-    if (h == nullptr) {
-      terms[i] = errors[i] * errors[i];
-    } else if (!hessian) {
-      terms[i] = h[i] * (errors[i] * errors[i]);
-    } else {
-      float products[kBlock];
-      for (int j = 0; j < kBlock; j++) {
-        products[j] = h[i * kBlock + j] * errors[j];
+  if (hessian && h != nullptr) {
+    // The tree of all rows at once: column j with j + 8, then j + 4, j + 2, j + 1.
+    float sums[kBlock / 2][kBlock];
+    for (int j = 0; j < kBlock / 2; j++) {
+      for (int i = 0; i < kBlock; i++) {
+        sums[j][i] = h[j * kBlock + i] * errors[j] + h[(j + kBlock / 2) * kBlock + i] * errors[j + kBlock / 2];
       }
+    }
 
-      terms[i] = errors[i] * sum_tree(products);
+    for (int i = 0; i < kBlock; i++) {
+      float even = (sums[0][i] + sums[4][i]) + (sums[2][i] + sums[6][i]);
+      float odd = (sums[1][i] + sums[5][i]) + (sums[3][i] + sums[7][i]);
+      terms[i] = errors[i] * (even + odd);
+    }
+  } else {
+    for (int i = 0; i < kBlock; i++) {
+      float square = errors[i] * errors[i];
+      terms[i] = h == nullptr ? square : h[i] * square;
     }
   }
 
@@ -181,6 +187,16 @@ static int swept_code(const float *w, float amax, int nearest, float global_scal
     std::memcpy(own, importance, values * sizeof own[0]);
     for (int i = 0; i < values; i++) {
       weight += __builtin_fabsf(own[i]);
+    }
+  }
+
+  if (importance != nullptr && hessian) {
+    for (int i = 0; i < kBlock; i++) {
+      for (int j = 0; j < i; j++) {
+        float other = own[i * kBlock + j];
+        own[i * kBlock + j] = own[j * kBlock + i];
+        own[j * kBlock + i] = other;
+      }
     }
   }
 

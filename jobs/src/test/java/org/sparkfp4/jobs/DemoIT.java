@@ -58,7 +58,7 @@ class DemoIT {
         .contains("No difference found")
         .containsPattern("The checkpoint +" + folder + "/demo/nvfp4\n")
         .containsPattern("Size +130\\.\\d MiB in, 53\\.\\d MiB out \\(0\\.41 of it\\)")
-        .containsPattern("Relative error +0\\.09\\d\\d over the quantized layers")
+        .containsPattern("Relative error +0\\.08\\d\\d over the quantized layers")
         .contains("  ./sparkfp4 quantize --input YOUR_CHECKPOINT --output YOUR_CHECKPOINT-NVFP4 --dry-run");
     Map<String, String> before = Outputs.identities(folder.resolve("demo/nvfp4"), "");
 

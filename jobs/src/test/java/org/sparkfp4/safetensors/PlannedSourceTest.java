@@ -78,7 +78,7 @@ class PlannedSourceTest {
     Dataset<Row> planned = read().option("amax", amax).option("read", mode).load();
     assertThat(planned.columns())
         .containsExactly("unit", "slab", "name", "scheme", "cols", "amax", "data0", "data1", "data2", "scale0", "scale1",
-            "scale2", "checksums");
+            "scale2", "importance", "checksums");
     assertThat(planned.rdd().getNumPartitions()).isEqualTo(3);
     List<Row> rows = planned.selectExpr("spark_partition_id() as p", "*").collectAsList();
 
