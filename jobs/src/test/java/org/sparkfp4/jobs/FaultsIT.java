@@ -194,7 +194,18 @@ class FaultsIT {
   void slowTaskWithSpeculation() throws Exception {
     Path output = folder.resolve("speculation");
     Path events = Files.createDirectory(folder.resolve("events"));
-    SparkSubmit submit = SparkSubmit.localCluster(2)
+    try (StandaloneCluster cluster = StandaloneCluster.start(2)) {
+      runWithOneExecutorThatStandsStill(cluster, output, events);
+    }
+
+    assertThat(speculativeTasks(events)).isPositive();
+    assertThat(output.resolve("_sparkfp4")).doesNotExist();
+    Outputs.assertSame(undisturbed, output);
+  }
+
+  private static void runWithOneExecutorThatStandsStill(StandaloneCluster cluster, Path output, Path events)
+      throws Exception {
+    SparkSubmit submit = SparkSubmit.on(cluster)
         .conf("spark.speculation", "true")
         .conf("spark.speculation.interval", "50ms")
         .conf("spark.speculation.efficiency.enabled", "false")
@@ -206,8 +217,8 @@ class FaultsIT {
         .conf("spark.eventLog.dir", events.toUri().toString());
     try (RunningSubmit running = slow(submit).start(arguments(output))) {
       running.awaitThat("a record and two executors",
-          () -> Outputs.records(output) > 0 && running.executors().size() == 2);
-      String executor = Long.toString(running.executors().get(0).pid());
+          () -> Outputs.records(output) > 0 && cluster.executors().size() == 2);
+      String executor = Long.toString(cluster.executors().get(0).pid());
       signal("STOP", executor);
       // all shards but the one that stands still, and that one again
       int shards = Outputs.identities(undisturbed, ".safetensors").size();
@@ -217,10 +228,6 @@ class FaultsIT {
       SparkSubmitResult result = running.await();
       assertThat(result.status()).as(result.err()).isZero();
     }
-
-    assertThat(speculativeTasks(events)).isPositive();
-    assertThat(output.resolve("_sparkfp4")).doesNotExist();
-    Outputs.assertSame(undisturbed, output);
   }
 
   private static void signal(String signal, String process) throws Exception {

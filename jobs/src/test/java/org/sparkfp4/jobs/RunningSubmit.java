@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
+import java.util.stream.Stream;
 
 /** A SparkSubmit on its way. */
 final class RunningSubmit implements AutoCloseable {
@@ -45,7 +46,12 @@ final class RunningSubmit implements AutoCloseable {
 
   /** The executors' JVMs that live now. */
   List<ProcessHandle> executors() {
-    return process.descendants().filter(RunningSubmit::isExecutor).toList();
+    return executors(process).toList();
+  }
+
+  /** The executors' JVMs below a process. */
+  static Stream<ProcessHandle> executors(Process process) {
+    return process.descendants().filter(RunningSubmit::isExecutor);
   }
 
   /** Stops the driver as Ctrl-C does, by SIGTERM: SIGINT is ignored in all that a shell put in the background. */

@@ -39,10 +39,20 @@ final class SparkSubmit {
 
   /** A driver and executors in JVMs of their own, one core and 1 GiB each. */
   static SparkSubmit localCluster(int executors) {
-    return new SparkSubmit("local-cluster[" + executors + ",1,1024]")
-        .conf("spark.executor.memory", "1g")
-        .env("SPARK_HOME", sparkHome().toString())
-        .env("SPARK_SCALA_VERSION", "2.13");
+    SparkSubmit submit =
+        new SparkSubmit("local-cluster[" + executors + ",1,1024]").conf("spark.executor.memory", "1g");
+    homeOfExecutors().forEach(submit::env);
+    return submit;
+  }
+
+  /** On a cluster of its own, whose workers have an executor each. */
+  static SparkSubmit on(StandaloneCluster cluster) {
+    return new SparkSubmit(cluster.master()).conf("spark.executor.memory", "1g");
+  }
+
+  /** The environment in which workers start executors. */
+  static Map<String, String> homeOfExecutors() {
+    return Map.of("SPARK_HOME", sparkHome().toString(), "SPARK_SCALA_VERSION", "2.13");
   }
 
   SparkSubmit conf(String key, String value) {
@@ -78,19 +88,26 @@ final class SparkSubmit {
 
   /** Starts a command of Main; closing the result ends the driver and its executors. */
   RunningSubmit start(String... arguments) {
-    List<String> command = new ArrayList<>(List.of(
-        Path.of(System.getProperty("java.home"), "bin/java").toString(), "-Xmx" + heap, "-XX:+UseParallelGC"));
-    jvmFlags().stream().filter(flag -> !flag.startsWith("--add-modules")).forEach(command::add); // as the launcher does
-    command.addAll(classArchive());
-    command.addAll(List.of("-Dlog4j2.configurationFile=" + ROOT.resolve("conf/log4j2.properties"),
-        "-cp", classPath(), "org.apache.spark.deploy.SparkSubmit",
-        "--properties-file", ROOT.resolve("conf/spark-defaults-local.conf").toString()));
+    List<String> command = java(heap);
+    command.addAll(List.of("org.apache.spark.deploy.SparkSubmit", "--properties-file",
+        ROOT.resolve("conf/spark-defaults-local.conf").toString()));
     conf.forEach((key, value) -> command.addAll(List.of("--conf", key + "=" + value)));
     command.addAll(program == null
         ? List.of("--class", "org.sparkfp4.jobs.Main", System.getProperty("sparkfp4.jar"))
         : List.of("--class", program.getName(), System.getProperty("sparkfp4.test.jar")));
     command.addAll(List.of(arguments));
     return RunningSubmit.start(command, environment);
+  }
+
+  /** The command that starts a JVM of Spark's, less the class. */
+  static List<String> java(String heap) {
+    List<String> command = new ArrayList<>(List.of(
+        Path.of(System.getProperty("java.home"), "bin/java").toString(), "-Xmx" + heap, "-XX:+UseParallelGC"));
+    jvmFlags().stream().filter(flag -> !flag.startsWith("--add-modules")).forEach(command::add); // as the launcher does
+    command.addAll(classArchive());
+    command.addAll(List.of(
+        "-Dlog4j2.configurationFile=" + ROOT.resolve("conf/log4j2.properties"), "-cp", classPath()));
+    return command;
   }
 
   static List<String> jvmFlags() {

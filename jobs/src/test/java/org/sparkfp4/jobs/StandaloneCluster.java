@@ -1,0 +1,85 @@
+package org.sparkfp4.jobs;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Spark's own standalone cluster, a JVM for the master and one a worker, of one core and 1 GiB. Each worker has a
+ * loopback address of its own, so that Spark takes it for a host: it begins no task again on the host that has it.
+ */
+final class StandaloneCluster implements AutoCloseable {
+  private final Path folder;
+  private final String master;
+  private final List<Process> processes = new ArrayList<>();
+
+  private StandaloneCluster(Path folder, int port) {
+    this.folder = folder;
+    this.master = "spark://127.0.0.1:" + port;
+  }
+
+  static StandaloneCluster start(int workers) throws IOException {
+    StandaloneCluster cluster = new StandaloneCluster(Files.createTempDirectory("standalone-"), freePort());
+    String port = cluster.master.substring(cluster.master.lastIndexOf(':') + 1);
+    cluster.run("127.0.0.1", "master.Master", "--host", "127.0.0.1", "--port", port, "--webui-port", "0");
+    for (int worker = 1; worker <= workers; worker++) {
+      String address = "127.0.0." + worker;
+      cluster.run(address, "worker.Worker", "--host", address, "--webui-port", "0", "--cores", "1", "--memory", "1g",
+          "--work-dir", cluster.folder.resolve(address).toString(), cluster.master);
+    }
+
+    return cluster;
+  }
+
+  private static int freePort() throws IOException {
+    try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+      return socket.getLocalPort();
+    }
+  }
+
+  private void run(String address, String name, String... arguments) throws IOException {
+    List<String> command = SparkSubmit.java("512m");
+    command.add("org.apache.spark.deploy." + name);
+    command.addAll(List.of(arguments));
+    ProcessBuilder builder = new ProcessBuilder(command)
+        .redirectErrorStream(true)
+        .redirectOutput(folder.resolve(name + "-" + address + ".log").toFile());
+    builder.environment().put("SPARK_LOCAL_IP", address);
+    SparkSubmit.homeOfExecutors().forEach(builder.environment()::put);
+    processes.add(builder.start());
+  }
+
+  /** What {@code spark.master} is on this cluster. */
+  String master() {
+    return master;
+  }
+
+  /** The executors' JVMs that live now. */
+  List<ProcessHandle> executors() {
+    return processes.stream().flatMap(RunningSubmit::executors).toList();
+  }
+
+  @Override
+  public void close() {
+    executors().forEach(ProcessHandle::destroyForcibly);
+    processes.forEach(Process::destroyForcibly);
+    try {
+      for (Process process : processes) {
+        process.waitFor();
+      }
+    } catch (InterruptedException e) {
+      throw new IllegalStateException(e);
+    }
+
+    try {
+      FileTree.delete(folder);
+    } catch (UncheckedIOException e) {
+      // an executor that is just ending may still write there
+    }
+  }
+}
