@@ -108,10 +108,15 @@ class GptqTest {
         .contains(EXPERTS + "2.gate_proj", EXPERTS + "3.down_proj");
     assertThat(Files.readString(folder.resolve("gptq/sparkfp4-manifest.json")))
         .contains("\"gptqRows\" : 64", "\"gptqRows\" : 0", "\"damping\" : 0.05");
-    List<Path> again = new ArrayList<>();
-    again.add(quantize(new InProcess(), "gptq", "--statistics", statistics.toString()));
-    assertThat(CheckpointFiles.read(again.get(0)).get(EXPERTS + "0.up_proj.weight").data())
+    Path again = quantize(new InProcess(), "gptq", "--statistics", statistics.toString());
+    assertThat(CheckpointFiles.read(again).get(EXPERTS + "0.up_proj.weight").data())
         .isEqualTo(CheckpointFiles.read(folder.resolve("gptq")).get(EXPERTS + "0.up_proj.weight").data());
+
+    SparkSubmitResult damped = new InProcess().run(
+        "quantize", "--input", model.toString(), "--output", folder.resolve("gptq").toString(), "--scale-search",
+        "gptq", "--statistics", statistics.toString(), "--gptq-damping", "0.1");
+    assertThat(damped.status()).isEqualTo(1);
+    assertThat(damped.err()).contains("of another plan", "damping=0.05", "damping=0.1");
   }
 
   @Test
