@@ -75,7 +75,7 @@ class PlannedSourceTest {
     Dataset<Row> planned = read().option("amax", amax).option("read", mode).load();
     assertThat(planned.columns())
         .containsExactly("unit", "slab", "name", "scheme", "cols", "amax", "data0", "data1", "data2", "scale0", "scale1",
-            "scale2");
+            "scale2", "importance");
     assertThat(planned.rdd().getNumPartitions()).isEqualTo(3);
     List<Row> rows = planned.selectExpr("spark_partition_id() as p", "*").collectAsList();
 
