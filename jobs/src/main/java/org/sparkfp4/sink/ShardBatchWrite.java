@@ -61,8 +61,8 @@ final class ShardBatchWrite implements BatchWrite {
         encoded,
         context.broadcast(new SerializableConfiguration(spark.sessionState().newHadoopConf())),
         new WriteTarget(
-            plan.input(), plan.sources(), plan.slabBytes(), plan.options().isGptq(), spark.conf().get(SqlFunctions.TIER_CONF, "auto"),
-            plan.fingerprint(), output.toString(), commit, UUID.randomUUID().toString().substring(0, 8)));
+            plan.input(), plan.sources(), plan.slabBytes(), plan.options().isGptq(),
+            spark.conf().get(SqlFunctions.TIER_CONF, "auto"), plan.fingerprint(), output.toString(), commit, UUID.randomUUID().toString().substring(0, 8)));
   }
 
   /** A shard's part of the plan, compressed: names that differ in a number make nine tenths of it. */

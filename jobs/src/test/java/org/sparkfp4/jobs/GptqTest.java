@@ -158,12 +158,13 @@ class GptqTest {
         "quantize", "--input", model.toString(), "--output", output, "--scale-search", "gptq", "--statistics",
         local.toString());
     assertThat(noHessians.status()).isEqualTo(1);
-    assertThat(noHessians.err()).contains("by GPTQ: ", "calibrate with --hessian full, or choose --scale-search weighted");
+    assertThat(noHessians.err())
+        .contains("by GPTQ: ", "calibrate with --hessian full, or choose --scale-search weighted");
     assertThat(folder.resolve("gptq")).doesNotExist();
   }
 
   private Path quantize(InProcess quantize, String search, String... options) {
-    Path output = folder.resolve("nvfp4-" + search + "-" + options.length + "-" + options[options.length - 1].hashCode());
+    Path output = folder.resolve("nvfp4 " + search + " of " + options.length + " options");
     List<String> arguments = new ArrayList<>(List.of(
         "quantize", "--input", model.toString(), "--output", output.toString(), "--scale-search", search));
     arguments.addAll(List.of(options));
@@ -196,7 +197,8 @@ class GptqTest {
     Nvfp4Recipe recipe = modelOpt ? Nvfp4Recipe.MODELOPT : Nvfp4Recipe.COMPRESSED_TENSORS;
     byte[] codes = tensors.get(module + (modelOpt ? ".weight" : ".weight_packed")).data();
     byte[] scales = tensors.get(module + ".weight_scale").data();
-    float globalScale = little(tensors.get(module + (modelOpt ? ".weight_scale_2" : ".weight_global_scale"))).getFloat();
+    String scalar = module + (modelOpt ? ".weight_scale_2" : ".weight_global_scale");
+    float globalScale = little(tensors.get(scalar)).getFloat();
     ByteBuffer weights = little(CheckpointFiles.read(model).get(module + ".weight"));
     double[] errors = new double[codes.length * 2];
     for (int i = 0; i < errors.length; i++) {

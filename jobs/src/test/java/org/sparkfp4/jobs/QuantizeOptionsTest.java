@@ -23,7 +23,7 @@ class QuantizeOptionsTest {
       Set.of("--input", "--output", "--dry-run", "--overwrite", "--verbose", "--help", "--version");
 
   /** Options that want statistics: {@link WeightedSearchTest}, {@link InputScaleTest} and {@link GptqTest} try them. */
-  private static final Set<String> OF_STATISTICS = 
+  private static final Set<String> OF_STATISTICS =
       Set.of("--statistics", "--input-scale", "--weighting", "--gptq-damping");
 
   /** Values that each option is tried with; the source allows all of them. */
