@@ -23,8 +23,8 @@ import org.sparkfp4.safetensors.ChildPath;
 import org.sparkfp4.safetensors.DType;
 
 /**
- * Safetensors files of activations: tensors {@code <module>.input} {@code [tokens, K]} in BF16, F16 or F32. An input may
- * be in several files, a batch each, and tokens are numbered within each. {@code <module>.routing} {@code [tokens,
+ * Safetensors files of activations: tensors {@code <module>.input} {@code [tokens, K]} in BF16, F16 or F32. An input
+ * may be in several files, a batch each, and tokens are numbered within each. {@code <module>.routing} {@code [tokens,
  * top_k]} in I32 or I64, in the file of its input, has the experts of each token.
  */
 public final class ActivationFiles implements ActivationSource {

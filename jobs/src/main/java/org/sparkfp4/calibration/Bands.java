@@ -3,8 +3,9 @@ package org.sparkfp4.calibration;
 import org.sparkfp4.formats.Nvfp4;
 
 /**
- * Cuts the columns of an input into bands that are summed one after another, so that a task's sums have a bound whatever
- * K and the number of experts are. A band of columns has the rows of the Hessian of these columns, from its diagonal on.
+ * Cuts the columns of an input into bands that are summed one after another, so that a task's sums have a bound
+ * whatever K and the number of experts are. A band of columns has the rows of the Hessian of these columns, from its
+ * diagonal on.
  */
 final class Bands {
   private static final int BLOCK_BYTES = Nvfp4.BLOCK * Double.BYTES;

@@ -7,8 +7,8 @@ import java.util.List;
  * How many blocks of 16 activations have a largest magnitude within each of some bounds. Counts add up exactly, which
  * percentiles themselves do not.
  *
- * <p>Bounds are {@code 2^e (1 + s/8)}, s from 0 to 7, so that a bin is no wider than an eighth of its beginning: bin 0 is
- * below 2^-40, zeros among them; bins 1 to 640 follow up to 2^40, and the last is above.
+ * <p>Bounds are {@code 2^e (1 + s/8)}, s from 0 to 7, so that a bin is no wider than an eighth of its beginning: bin 0
+ * is below 2^-40, zeros among them; bins 1 to 640 follow up to 2^40, and the last is above.
  */
 final class BlockAmaxHistogram {
   private static final int STEPS_BITS = 3;
@@ -44,8 +44,8 @@ final class BlockAmaxHistogram {
   }
 
   /**
-   * A bound that no more than the given share of the blocks are above, and no larger than {@code amax}; blocks of bin 0,
-   * which are zeros in any format here, are not counted. 0 where there are no others.
+   * A bound that no more than the given share of the blocks are above, and no larger than {@code amax}; blocks of bin
+   * 0, which are zeros in any format here, are not counted. 0 where there are no others.
    */
   static float atMost(long[] histogram, double share, float amax) {
     int bin = binOf(histogram, share);

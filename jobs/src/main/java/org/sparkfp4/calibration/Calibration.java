@@ -22,9 +22,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Reduces activations to statistics in two steps: each task sums a part of the activations, one input at a time; the sums
- * go to the task that writes their file, which adds them up. Inputs whose sums are too large for a task ({@link Bands})
- * are read once for each band of their columns.
+ * Reduces activations to statistics in two steps: each task sums a part of the activations, one input at a time; the
+ * sums go to the task that writes their file, which adds them up. Inputs whose sums are too large for a task
+ * ({@link Bands}) are read once for each band of their columns.
  */
 public final class Calibration {
   private static final Logger LOG = LoggerFactory.getLogger(Calibration.class);

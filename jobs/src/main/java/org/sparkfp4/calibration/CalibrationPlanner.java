@@ -38,8 +38,8 @@ final class CalibrationPlanner {
   /**
    * The plan of a source.
    *
-   * @throws IllegalArgumentException if an input is of no layer of the model, its K differs, two inputs are of one layer,
-   *     or there is a routing but no model to name the experts
+   * @throws IllegalArgumentException if an input is of no layer of the model, its K differs, two inputs are of one
+   *     layer, or there is a routing but no model to name the experts
    */
   CalibrationPlan plan(ActivationSource source) {
     for (FoundInput input : source.inputs()) {

@@ -9,9 +9,9 @@ import org.sparkfp4.safetensors.TensorInfo;
 /**
  * The tensors of an entry, whose names follow {@code <module>.input.}: {@code tokens} I64 [1], {@code
  * block_amax_histogram} I64 [bins], {@code sum_squares} F64 [K]; then those of four bytes, {@code amax} F32 [1], {@code
- * mean_square} F32 [K], and, as they are asked for and where there are tokens, {@code local_hessian} F32 [K/16, 16, 16],
- * the mean of x xᵀ in each block, {@code hessian} F32 [K, K], its mean over the tokens that are not held out, and {@code
- * hessian_held_out}, that over the held-out ones, whose number is {@code held_out_tokens} I64 [1].
+ * mean_square} F32 [K], and, as they are asked for and where there are tokens, {@code local_hessian} F32 [K/16, 16,
+ * 16], the mean of x xᵀ in each block, {@code hessian} F32 [K, K], its mean over the tokens that are not held out, and
+ * {@code hessian_held_out}, that over the held-out ones, whose number is {@code held_out_tokens} I64 [1].
  *
  * @param hasTokens whether a token was seen
  */

@@ -63,8 +63,8 @@ public final class ModelModules {
   void require(FoundInput input) {
     if (!cols.containsKey(input.module())) {
       throw new IllegalArgumentException("Invalid activations: module " + input.module() + " (" + input.where()
-          + ") is no linear layer of " + model + "; name inputs as <module>.input, those of experts that share them with "
-          + "<module>.routing beside them");
+          + ") is no linear layer of " + model + "; name inputs as <module>.input, and put <mlp>.routing beside the "
+          + "<mlp>.input that experts share");
     }
 
     requireCols(input, input.module());

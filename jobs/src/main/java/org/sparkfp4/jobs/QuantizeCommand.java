@@ -72,8 +72,8 @@ final class QuantizeCommand implements Callable<Integer> {
       paramLabel = "NAME",
       description = "How block scales are chosen: sweep (default), the least squared error of all scales; "
           + "four-over-six, the better of two; rtn, by the block's largest weight, the producers' own bytes; with "
-          + "--statistics, weighted, the least error of the layer's outputs, or gptq, which lets the codes of a row make "
-          + "up for each other's errors too.")
+          + "--statistics, weighted, the least error of the layer's outputs, or gptq, which lets the codes of a row "
+          + "make up for each other's errors too.")
   private String scaleSearch;
 
   @Option(

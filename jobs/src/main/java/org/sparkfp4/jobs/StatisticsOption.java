@@ -52,8 +52,8 @@ final class StatisticsOption {
   void requireFor(String search) {
     boolean gptq = search.equals(PlanOptions.GPTQ);
     boolean weighs = weighs(search);
-    require(!weighs || folder != null, "Invalid --scale-search: " + search + " takes what calibrate found out; give its "
-        + "folder by --statistics, or choose sweep");
+    require(!weighs || folder != null, "Invalid --scale-search: " + search + " takes what calibrate found out; give "
+        + "its folder by --statistics, or choose sweep");
     require(weighs || weighting == null,
         "Invalid --weighting: " + weighting + ", but --scale-search is " + search + ", not weighted");
     require(gptq || damping == null, "Invalid --gptq-damping: " + damping + ", but --scale-search is " + search

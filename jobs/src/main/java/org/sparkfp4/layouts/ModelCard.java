@@ -100,7 +100,8 @@ public final class ModelCard {
 
     return options.statistics() == null
         ? "NVFP4 at run time (W4A4), input scale 1.0: no activation statistics were used"
-        : "NVFP4 at run time (W4A4), input scales from activation statistics (" + options.statistics().inputScale() + ")";
+        : "NVFP4 at run time (W4A4), input scales from activation statistics (" + options.statistics().inputScale()
+            + ")";
   }
 
   private static String others(PlanSummary summary) {

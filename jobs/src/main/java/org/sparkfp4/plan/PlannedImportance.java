@@ -10,8 +10,8 @@ import org.sparkfp4.gptq.LayerInputs;
  *
  * @param folder the folder of the statistics, a qualified path
  * @param files its files that are read
- * @param tensors E[x^2] or E[x x^T] of the input of each unit that has statistics, by the unit's number. For GPTQ, {@code
- *     [2, K, K]}: all of E[x x^T], and that over held-out tokens
+ * @param tensors E[x^2] or E[x x^T] of the input of each unit that has statistics, by the unit's number. For GPTQ,
+ *     {@code [2, K, K]}: all of E[x x^T], and that over held-out tokens
  */
 public record PlannedImportance(String folder, List<SourceFile> files, Map<Integer, LocatedTensor> tensors) {
   public PlannedImportance {

@@ -13,8 +13,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * The data source {@code safetensors}.
  *
  * <p>{@code load(path)} reads a checkpoint's folder or a single file: a row holds some rows of a tensor. With the
- * option {@code files=all} it reads every safetensors file of a folder, which may name a tensor more than once. With the
- * option {@code plan} it reads the units of a plan's output shards: a partition a shard, a row a slab.
+ * option {@code files=all} it reads every safetensors file of a folder, which may name a tensor more than once. With
+ * the option {@code plan} it reads the units of a plan's output shards: a partition a shard, a row a slab.
  */
 public final class SafetensorsSource implements TableProvider, DataSourceRegister {
   /**

@@ -108,10 +108,15 @@ class GptqTest {
         .contains(EXPERTS + "2.gate_proj", EXPERTS + "3.down_proj");
     assertThat(Files.readString(folder.resolve("gptq/sparkfp4-manifest.json")))
         .contains("\"gptqRows\" : 64", "\"gptqRows\" : 0", "\"damping\" : 0.05");
-    List<Path> again = new ArrayList<>();
-    again.add(quantize(new InProcess(), "gptq", "--statistics", statistics.toString()));
-    assertThat(CheckpointFiles.read(again.get(0)).get(EXPERTS + "0.up_proj.weight").data())
+    Path again = quantize(new InProcess(), "gptq", "--statistics", statistics.toString());
+    assertThat(CheckpointFiles.read(again).get(EXPERTS + "0.up_proj.weight").data())
         .isEqualTo(CheckpointFiles.read(folder.resolve("gptq")).get(EXPERTS + "0.up_proj.weight").data());
+
+    SparkSubmitResult damped = new InProcess().run(
+        "quantize", "--input", model.toString(), "--output", folder.resolve("gptq").toString(), "--scale-search",
+        "gptq", "--statistics", statistics.toString(), "--gptq-damping", "0.1");
+    assertThat(damped.status()).isEqualTo(1);
+    assertThat(damped.err()).contains("of another plan", "damping=0.05", "damping=0.1");
   }
 
   @Test
@@ -153,12 +158,13 @@ class GptqTest {
         "quantize", "--input", model.toString(), "--output", output, "--scale-search", "gptq", "--statistics",
         local.toString());
     assertThat(noHessians.status()).isEqualTo(1);
-    assertThat(noHessians.err()).contains("by GPTQ: ", "calibrate with --hessian full, or choose --scale-search weighted");
+    assertThat(noHessians.err())
+        .contains("by GPTQ: ", "calibrate with --hessian full, or choose --scale-search weighted");
     assertThat(folder.resolve("gptq")).doesNotExist();
   }
 
   private Path quantize(InProcess quantize, String search, String... options) {
-    Path output = folder.resolve("nvfp4-" + search + "-" + options.length + "-" + options[options.length - 1].hashCode());
+    Path output = folder.resolve("nvfp4 " + search + " of " + options.length + " options");
     List<String> arguments = new ArrayList<>(List.of(
         "quantize", "--input", model.toString(), "--output", output.toString(), "--scale-search", search));
     arguments.addAll(List.of(options));
@@ -191,7 +197,8 @@ class GptqTest {
     Nvfp4Recipe recipe = modelOpt ? Nvfp4Recipe.MODELOPT : Nvfp4Recipe.COMPRESSED_TENSORS;
     byte[] codes = tensors.get(module + (modelOpt ? ".weight" : ".weight_packed")).data();
     byte[] scales = tensors.get(module + ".weight_scale").data();
-    float globalScale = little(tensors.get(module + (modelOpt ? ".weight_scale_2" : ".weight_global_scale"))).getFloat();
+    String scalar = module + (modelOpt ? ".weight_scale_2" : ".weight_global_scale");
+    float globalScale = little(tensors.get(scalar)).getFloat();
     ByteBuffer weights = little(CheckpointFiles.read(model).get(module + ".weight"));
     double[] errors = new double[codes.length * 2];
     for (int i = 0; i < errors.length; i++) {

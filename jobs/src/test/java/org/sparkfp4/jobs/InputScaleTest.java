@@ -65,8 +65,8 @@ class InputScaleTest {
     assertThat(result.status()).as(result.err()).isZero();
     assertThat(result.out())
         .contains("inputs     scales by amax: 6 measured, 2 of other experts, 8 1.0\n")
-        .contains("no token reached model.layers.0.mlp.experts.3.down_proj, "
-            + "model.layers.0.mlp.experts.3.{gate_proj,up_proj}: they have the largest input scale of the other experts")
+        .contains("no token reached model.layers.0.mlp.experts.3.down_proj, model.layers.0.mlp.experts.3.{gate_proj,"
+            + "up_proj}: they have the largest input scale of the other experts")
         .contains("no statistics of model.layers.1.mlp.experts.0.down_proj, ");
 
     Map<String, StoredTensor> output = CheckpointFiles.read(folder.resolve("out"));
@@ -138,7 +138,8 @@ class InputScaleTest {
     String good = Files.readString(index);
     requireRefused(change(good, 0, "module", "model.layers.9.mlp.experts.0.gate_proj"),
         "module model.layers.9.mlp.experts.0.gate_proj (", ") is no linear layer of");
-    requireRefused(change(good, 0, "cols", 64), "has K 64, but the weight of " + LAYER + ".experts.0.gate_proj has 128");
+    requireRefused(
+        change(good, 0, "cols", 64), "has K 64, but the weight of " + LAYER + ".experts.0.gate_proj has 128");
     requireRefused(change(good, 0, "amax", Double.NaN),
         "Invalid statistics of module " + LAYER + ".experts.0.gate_proj: amax NaN, must be finite and not negative");
     requireRefused(change(good, 0, "amax", -1), "amax -1.0, must be finite and not negative");

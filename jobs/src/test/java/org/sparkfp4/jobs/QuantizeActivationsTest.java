@@ -126,7 +126,8 @@ class QuantizeActivationsTest {
     SparkSubmitResult twice = new InProcess().run(
         "quantize-activations", "--input", input.toString(), "--output", folder.resolve("x").toString());
     assertThat(twice.status()).isEqualTo(1);
-    assertThat(twice.err()).contains("Cannot quantize m.input of b.safetensors: a.safetensors has a tensor of that name");
+    assertThat(twice.err())
+        .contains("Cannot quantize m.input of b.safetensors: a.safetensors has a tensor of that name");
 
     Files.delete(input.resolve("b.safetensors"));
     CheckpointFiles.write(

@@ -25,8 +25,9 @@ class QuantizeOptionsTest {
           "--input", "--output", "--device", "--dry-run", "--report", "--overwrite", "--verbose", "--help",
           "--version");
 
-  /** Options that want statistics: {@link WeightedSearchTest} tries them. */
-  private static final Set<String> OF_STATISTICS = Set.of("--statistics", "--input-scale", "--weighting");
+  /** Options that want statistics: {@link WeightedSearchTest}, {@link InputScaleTest} and {@link GptqTest} try them. */
+  private static final Set<String> OF_STATISTICS =
+      Set.of("--statistics", "--input-scale", "--weighting", "--gptq-damping");
 
   /** Values that each option is tried with; the source allows all of them. */
   private static final Map<String, List<String>> TRIED = Map.ofEntries(

@@ -102,7 +102,7 @@ class WeightedSearchTest {
     SparkSubmitResult other =
         new InProcess().run(arguments(output, "--scale-search", "weighted", "--weighting", "hessian"));
     assertThat(other.status()).isEqualTo(1);
-    assertThat(other.err()).contains("other statistics");
+    assertThat(other.err()).contains("weighting=diagonal", "weighting=hessian");
     other = new InProcess().run(arguments(output, "--scale-search", "weighted", "--input-scale", "percentile"));
     assertThat(other.status()).isEqualTo(1);
     assertThat(other.err()).contains("inputScale=percentile");

@@ -22,8 +22,9 @@ public final class SyntheticPlans {
         .map(file -> new SourceFile(file, 1000, 0))
         .toList();
     PlanSource source = new PlanSource("file:/models/synthetic", model.config(), files, model.tensors());
-    return new Planner(source, ModelFamily.of(model.config()), Layouts.named(options.layout()), options, slabBytes, null)
-        .plan();
+    Planner planner = new Planner(
+        source, ModelFamily.of(model.config()), Layouts.named(options.layout()), options, slabBytes, null);
+    return planner.plan();
   }
 
   public static PlanOptions modelOpt(String targets) {

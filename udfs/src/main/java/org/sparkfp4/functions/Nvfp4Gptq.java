@@ -14,12 +14,12 @@ import org.sparkfp4.formats.ScaleSearch;
 import org.sparkfp4.kernels.KernelChoice;
 
 /**
- * NVFP4 of up to three weight tensors by GPTQ, the arguments of {@link Nvfp4Quantize}. The importance may also be a {@link
- * org.sparkfp4.gptq.LayerInputs}, the mean of x x^T [cols, cols] and the held-out one behind it, binary32: its length
- * tells. Then scales are those of a weighted search by the Hessian's blocks, and codes are chosen one column after
- * another so that errors make up for each other; a member whose held-out output error does not fall by that keeps the
- * codes of the search. With any other importance, and for MXFP4, which is cast exactly, it is {@link Nvfp4Quantize} with
- * a weighted search.
+ * NVFP4 of up to three weight tensors by GPTQ, the arguments of {@link Nvfp4Quantize}. The importance may also be a
+ * {@link org.sparkfp4.gptq.LayerInputs}, the mean of x x^T [cols, cols] and the held-out one behind it, binary32: its
+ * length tells. Then scales are those of a weighted search by the Hessian's blocks, and codes are chosen one column
+ * after another so that errors make up for each other; a member whose held-out output error does not fall by that
+ * keeps the codes of the search. With any other importance, and for MXFP4, which is cast exactly, it is
+ * {@link Nvfp4Quantize} with a weighted search.
  *
  * <p>The result is that of {@link Nvfp4Quantize} with gptq_rows behind it: for each member, its rows if its codes are
  * GPTQ's, else 0. It runs on the CPU alone, in Java: the tier is that of the search.

@@ -9,8 +9,8 @@ import org.sparkfp4.formats.Nvfp4Recipe;
 import org.sparkfp4.formats.WeightRows;
 
 /**
- * Gives encoded weights other codes under the same scales, such that errors make up for each other, where that holds for
- * inputs that had no say in it.
+ * Gives encoded weights other codes under the same scales, such that errors make up for each other, where that holds
+ * for inputs that had no say in it.
  */
 public final class Compensation {
   /** Rows that are worked on at once: their errors stay in the cache. */

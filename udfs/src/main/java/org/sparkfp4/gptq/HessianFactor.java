@@ -13,8 +13,8 @@ import org.ejml.dense.row.decomposition.chol.CholeskyDecompositionBlock_DDRM;
  * <p>It turns the error of a row's outputs into one of columns that are added up: of a row of errors e, {@code e H eᵀ =
  * Σ_j (e M)_j²}, and {@code (e M)_j} depends on the first j errors alone.
  *
- * <p>λ is a share of the mean of H's diagonal. A column that no input touched has a diagonal of 0 and gets 1: it depends
- * on no other then.
+ * <p>λ is a share of the mean of H's diagonal. A column that no input touched has a diagonal of 0 and gets 1: it
+ * depends on no other then.
  */
 final class HessianFactor {
   /** Columns of a panel. */
@@ -62,7 +62,9 @@ final class HessianFactor {
     }
 
     CholeskyDecompositionBlock_DDRM cholesky = new CholeskyDecompositionBlock_DDRM(CHOLESKY_BLOCK);
-    return cholesky.decompose(reversed) ? Optional.of(new HessianFactor(panels(cholesky.getT(), cols))) : Optional.empty();
+    return cholesky.decompose(reversed)
+        ? Optional.of(new HessianFactor(panels(cholesky.getT(), cols)))
+        : Optional.empty();
   }
 
   /** A panel holds its columns down to their diagonal. */

@@ -9,8 +9,8 @@ import org.sparkfp4.formats.InvalidImportanceException;
 import org.sparkfp4.formats.Nvfp4;
 
 /**
- * What is known of a layer's inputs x, K channels wide: the mean of x xᵀ over some tokens, and over others that were held
- * out. Both are binary32 {@code [K, K]}, little-endian, one behind the other.
+ * What is known of a layer's inputs x, K channels wide: the mean of x xᵀ over some tokens, and over others that were
+ * held out. Both are binary32 {@code [K, K]}, little-endian, one behind the other.
  *
  * <p>A factor of them takes 12 bytes times K² on the heap at most, 620 MB of K 7168.
  */

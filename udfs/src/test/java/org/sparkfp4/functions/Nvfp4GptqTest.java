@@ -52,7 +52,9 @@ class Nvfp4GptqTest {
     // the plain errors rise: that is the price of a smaller one of the outputs
     for (int member = 0; member < 3; member++) {
       double error = both.<double[]>getAs(4)[member];
-      assertThat(error).isGreaterThan(searched.<double[]>getAs(4)[member]).isEqualTo(squaredError(recipe, row, both, member));
+      assertThat(error)
+          .isGreaterThan(searched.<double[]>getAs(4)[member])
+          .isEqualTo(squaredError(recipe, row, both, member));
     }
   }
 
