@@ -59,7 +59,7 @@ function bars(names, series, label, x, y, percent) {
   const legend = series.length > 1 ? 23 * series.length : 0;
   return chart(label, 284 + legend, 0, () =>
     Object.assign(base(), {
-      grid: { left: 58, right: 12, top: 16 + legend, bottom: 52 },
+      grid: { left: 66, right: 12, top: 16 + legend, bottom: 52 },
       legend: legend
         ? {
             orient: 'vertical',
@@ -89,7 +89,7 @@ function bars(names, series, label, x, y, percent) {
         type: 'value',
         name: y,
         nameLocation: 'middle',
-        nameGap: 42,
+        nameGap: 48,
         axisLine: { show: false },
         axisLabel: {
           color: colour('--soft'),
