@@ -52,9 +52,11 @@ class Random {
   Exact buffer(size_t bytes) { return Exact(bytes, static_cast<size_t>(below(16))); }
 
   // Any bits, of which `mask` takes away those that make an element infinite or NaN, most of the time.
-  Exact source(size_t bytes, uint32_t mask) {
+  Exact source(size_t bytes, uint32_t mask) { return masked(bytes, once_in(8) ? ~0u : mask); }
+
+  // Any bits that are in `keep`.
+  Exact masked(size_t bytes, uint32_t keep) {
     Exact buffer = this->buffer(bytes);
-    uint32_t keep = once_in(8) ? ~0u : mask;
     for (size_t i = 0; i < bytes; i++) {
       buffer.data()[i] = static_cast<unsigned char>(bits_()) & static_cast<unsigned char>(keep >> (8 * (i % 4)));
     }
@@ -96,6 +98,24 @@ struct Outcome {
     return !(packed != other.packed) && !(scales != other.scales) && number == other.number &&
            std::memcmp(&amax, &other.amax, sizeof amax) == 0 &&
            (sums.empty() || std::memcmp(sums.data(), other.sums.data(), sums.size() * sizeof sums[0]) == 0);
+  }
+};
+
+// How scales are chosen, and what a weighted search weighs by: finite, and not negative where it stands for one column.
+struct Search {
+  sparkfp4_search kind;
+  Exact memory;
+
+  Search(Random &random, int64_t cols)
+      : kind(random.once_in(100) ? SPARKFP4_WEIGHTED_HESSIAN : static_cast<sparkfp4_search>(random.below(4))),
+        memory(random.masked(static_cast<size_t>(4 * values(cols)),
+                             kind == SPARKFP4_WEIGHTED_HESSIAN ? 0xbfffffff : 0x3fffffff)) {}
+
+  const float *importance() const { return values(1) == 0 ? nullptr : reinterpret_cast<const float *>(memory.data()); }
+
+ private:
+  int64_t values(int64_t cols) const {
+    return kind == SPARKFP4_WEIGHTED_HESSIAN ? 16 * cols : kind == SPARKFP4_WEIGHTED ? cols : 0;
   }
 };
 
@@ -143,10 +163,11 @@ void plain(Random &random, int round) {
   float mantissa = 1.0f + static_cast<float>(random.below(1024)) / 1024;
   float global_scale = std::ldexp(mantissa, static_cast<int>(random.below(120)) - 60);
   bool with_sums = random.once_in(2);
+  Search search(random, cols);
   on_every_tier("sparkfp4_encode", round, [&](sparkfp4_tier tier) {
     Outcome outcome(random, static_cast<size_t>(total / 2), static_cast<size_t>(total / 16), rows.size());
-    outcome.status = sparkfp4_encode(tier, recipe, dtype, rows.data(), segments, cols, global_scale,
-                                     outcome.packed.data(), outcome.scales.data(),
+    outcome.status = sparkfp4_encode(tier, recipe, search.kind, search.importance(), dtype, rows.data(), segments, cols,
+                                     global_scale, outcome.packed.data(), outcome.scales.data(),
                                      with_sums ? outcome.sums.data() : nullptr, &outcome.position);
     return outcome;
   });
@@ -188,11 +209,12 @@ void stored(Random &random, int round) {
                                              &outcome.position);
     return outcome;
   });
+  Search search(random, cols);
   on_every_tier("sparkfp4_quantized_encode", round, [&](sparkfp4_tier tier) {
     Outcome outcome(random, static_cast<size_t>(total / 2), static_cast<size_t>(total / 16), segments.size());
-    outcome.status = sparkfp4_quantized_encode(tier, recipe, &scheme, segments.data(), count, cols, 0.125f,
-                                               outcome.packed.data(), outcome.scales.data(), outcome.sums.data(),
-                                               &outcome.position);
+    outcome.status = sparkfp4_quantized_encode(tier, recipe, search.kind, search.importance(), &scheme,
+                                               segments.data(), count, cols, 0.125f, outcome.packed.data(),
+                                               outcome.scales.data(), outcome.sums.data(), &outcome.position);
     return outcome;
   });
 }

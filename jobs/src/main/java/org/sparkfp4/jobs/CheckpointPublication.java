@@ -6,6 +6,7 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.sql.SparkSession;
 import org.sparkfp4.checkpoint.ModelFamily;
 import org.sparkfp4.plan.QuantizationPlan;
+import org.sparkfp4.report.ExpertLoad;
 import org.sparkfp4.report.RunReport;
 import org.sparkfp4.report.Stages;
 import org.sparkfp4.sink.AtomicFile;
@@ -22,21 +23,27 @@ final class CheckpointPublication implements Publication {
   private final ModelFamily family;
   private final OutputFolder output;
   private final CheckpointPublisher publisher;
+  private final ExpertLoad load;
   private final Stages stages;
 
-  /** {@code stages} takes what is done and goes into the report. */
+  /**
+   * @param load tokens of each expert, for the report; null where statistics say nothing of them
+   * @param stages takes what is done and goes into the report
+   */
   CheckpointPublication(
       SparkSession spark,
       QuantizationPlan plan,
       ModelFamily family,
       OutputFolder output,
       CheckpointPublisher publisher,
+      ExpertLoad load,
       Stages stages) {
     this.spark = spark;
     this.plan = plan;
     this.family = family;
     this.output = output;
     this.publisher = publisher;
+    this.load = load;
     this.stages = stages;
   }
 
@@ -46,7 +53,11 @@ final class CheckpointPublication implements Publication {
     stages.end("complete the source's checksums", sums.bytesRead(), 0);
     publisher.publish(records, sums.checksums(), lock, conf);
     stages.end("check what was written and publish it", 0, 0);
-    AtomicFile.write(output.fs(), output.report(), RunReport
-        .ofQuantize(Version.product(), plan, family, records, output.path().toString(), null, stages).json());
+    AtomicFile.write(output.fs(), output.report(), report(records).json());
+  }
+
+  /** What the run tells, so far. */
+  RunReport report(List<ShardRecord> records) {
+    return RunReport.ofQuantize(Version.product(), plan, family, records, output.path().toString(), load, stages);
   }
 }

@@ -20,8 +20,8 @@ import org.sparkfp4.plan.PlanSummary;
 import org.sparkfp4.plan.Planner;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.plan.Targets;
+import org.sparkfp4.report.ExpertLoad;
 import org.sparkfp4.report.ReportFiles;
-import org.sparkfp4.report.RunReport;
 import org.sparkfp4.report.Stages;
 import org.sparkfp4.safetensors.RawFileSystem;
 import org.sparkfp4.sink.CheckpointPublisher;
@@ -155,15 +155,15 @@ final class QuantizeCommand implements Callable<Integer> {
     try {
       CheckpointPublisher publisher =
           new CheckpointPublisher(out, source, family, plan, layout(), Version.product());
-      CheckpointPublication publication = new CheckpointPublication(spark, plan, family, out, publisher, stages);
+      ExpertLoad load = statistics == null ? null : ExpertLoad.read(conf, statistics.folder().toString());
+      CheckpointPublication publication = new CheckpointPublication(spark, plan, family, out, publisher, load, stages);
       List<ShardRecord> records =
           new QuantizeJob(
                   spark, plan, out, layout().recipe(), kernels, Map.of(), verbosity.progress(settings.progress()),
                   stages, publication)
               .run(overwrite);
       if (report != null) {
-        report.write(RunReport
-            .ofQuantize(Version.product(), plan, family, records, folder.toString(), null, stages), spark);
+        report.write(publication.report(records), spark);
       }
 
       print(QuantizeResult.of(plan, records).text(folder) + System.lineSeparator());
