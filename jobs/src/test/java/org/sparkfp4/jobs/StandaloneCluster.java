@@ -1,7 +1,6 @@
 package org.sparkfp4.jobs;
 
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.nio.file.Files;
@@ -66,20 +65,11 @@ final class StandaloneCluster implements AutoCloseable {
 
   @Override
   public void close() {
-    executors().forEach(ProcessHandle::destroyForcibly);
-    processes.forEach(Process::destroyForcibly);
-    try {
-      for (Process process : processes) {
-        process.waitFor();
-      }
-    } catch (InterruptedException e) {
-      throw new IllegalStateException(e);
-    }
-
-    try {
-      FileTree.delete(folder);
-    } catch (UncheckedIOException e) {
-      // an executor that is just ending may still write there
-    }
+    List<ProcessHandle> all = new ArrayList<>(executors());
+    // workers first: they would start executors again
+    processes.forEach(process -> all.add(0, process.toHandle()));
+    all.forEach(ProcessHandle::destroyForcibly);
+    all.forEach(process -> process.onExit().join());
+    FileTree.delete(folder);
   }
 }
