@@ -1,6 +1,6 @@
 #include "faults.h"
 
-#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -70,11 +70,25 @@ void install() {
   sigaction(SIGBUS, &action, &before);
 }
 
+// Not pthread_once, which in a library of a new glibc asks for that glibc.
+void install_once() {
+  enum { kNone, kUnderWay, kDone };
+  static std::atomic<int> state{kNone};
+  int none = kNone;
+  if (state.compare_exchange_strong(none, kUnderWay)) {
+    install();
+    state.store(kDone, std::memory_order_release);
+  }
+
+  while (state.load(std::memory_order_acquire) != kDone) {
+    sched_yield();
+  }
+}
+
 }  // namespace
 
 int watch(const void *address, size_t bytes) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, install);
+  install_once();
   uintptr_t begin = reinterpret_cast<uintptr_t>(address);
   for (int i = 0; i < kSlots; i++) {
     uintptr_t free = kFree;

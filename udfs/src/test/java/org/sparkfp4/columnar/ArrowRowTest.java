@@ -21,7 +21,7 @@ class ArrowRowTest {
       ArrowRow row = new ArrowRow(batch);
       row.moveTo(1);
       assertThat(row.rowId()).isEqualTo(1);
-      assertThat(row.numFields()).isEqualTo(9);
+      assertThat(row.numFields()).isEqualTo(10);
       assertThat(row.getBinary(0)).isEqualTo(rows.get(1).members()[0]);
       assertThat(row.isNullAt(2)).isTrue();
       assertThat(row.anyNull()).isTrue();
