@@ -6,6 +6,7 @@ import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -22,6 +23,12 @@ public record ExpertTokens(
     @JsonProperty(required = true) List<Long> tokens,
     @JsonProperty(required = true) List<Integer> dead) {
   private static final Pattern EXPERT = Pattern.compile("(.*\\.experts)\\.(\\d{1,6})\\.[^.]+");
+
+  public ExpertTokens {
+    Objects.requireNonNull(experts, "experts");
+    tokens = List.copyOf(tokens);
+    dead = List.copyOf(dead);
+  }
 
   /** The layers of these modules that have experts. */
   static List<ExpertTokens> of(Collection<ModuleStatistics> modules) {

@@ -1,6 +1,7 @@
 package org.sparkfp4.calibration;
 
 import java.io.Serializable;
+import java.util.Objects;
 
 /**
  * Figures of a module's input.
@@ -33,6 +34,11 @@ public record ModuleStatistics(
    * nvfp4_act_headroom has it: of the 448 / 2^-6 = 28672 between the ends of E4M3's normal numbers, more than half.
    */
   private static final float HEADROOM = 16384;
+
+  public ModuleStatistics {
+    Objects.requireNonNull(module, "module");
+    Objects.requireNonNull(file, "file");
+  }
 
   /** Whether another module's figures are those of the same input. */
   boolean sameAs(ModuleStatistics other) {

@@ -4,16 +4,21 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.json.JsonMapper;
+import java.io.ByteArrayInputStream;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
+import java.util.Set;
+import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.sparkfp4.safetensors.ChildPath;
 import org.sparkfp4.safetensors.RawFileSystem;
+import org.sparkfp4.safetensors.Utf8Json;
 
 /**
  * A folder of finished statistics.
@@ -54,10 +59,18 @@ public record Statistics(Path folder, StatisticsIndex index, String digest) {
 
     StatisticsIndex index = parse(path, content);
     for (StatisticsIndex.StatisticsFile file : index.files()) {
-      Path shard = new Path(folder, file.name());
+      Path shard = ChildPath.of(folder, file.name());
       if (!fs.exists(shard) || fs.getFileStatus(shard).getLen() != file.length()) {
         throw new IOException("Invalid statistics " + path + ": file " + file.name() + " of " + file.length()
             + " bytes is missing or of another length; calibrate anew");
+      }
+    }
+
+    Set<String> names = index.files().stream().map(StatisticsIndex.StatisticsFile::name).collect(Collectors.toSet());
+    for (ModuleStatistics module : index.modules()) {
+      if (!names.contains(module.file())) {
+        throw new IOException("Invalid statistics " + path + ": those of " + module.module() + " are in " + module.file()
+            + ", which is none of its files; calibrate anew");
       }
     }
 
@@ -66,7 +79,7 @@ public record Statistics(Path folder, StatisticsIndex index, String digest) {
 
   private static StatisticsIndex parse(Path path, byte[] content) throws IOException {
     try {
-      StatisticsIndex index = JSON.readValue(content, StatisticsIndex.class);
+      StatisticsIndex index = JSON.readValue(Utf8Json.reader(new ByteArrayInputStream(content)), StatisticsIndex.class);
       if (index.format() != StatisticsIndex.FORMAT) {
         throw new IOException("Invalid statistics " + path + ": format " + index.format() + ", must be "
             + StatisticsIndex.FORMAT + "; calibrate anew");

@@ -33,6 +33,16 @@ public record StatisticsIndex(
   /** The version that this code writes and reads. */
   static final int FORMAT = 1;
 
+  public StatisticsIndex {
+    Objects.requireNonNull(producer, "producer");
+    Objects.requireNonNull(hessian, "hessian");
+    inputs = List.copyOf(inputs);
+    histogramBounds = List.copyOf(histogramBounds);
+    files = List.copyOf(files);
+    modules = List.copyOf(modules);
+    experts = List.copyOf(experts);
+  }
+
   /** Whether these are the statistics that a calibration would make. */
   boolean isOf(HessianKind kind, String ofModel, List<SourceFile> activations) {
     return hessian.equals(kind.optionName()) && Objects.equals(model, ofModel) && inputs.equals(activations);
@@ -48,5 +58,12 @@ public record StatisticsIndex(
   public record StatisticsFile(
       @JsonProperty(required = true) String name,
       @JsonProperty(required = true) long length,
-      @JsonProperty(required = true) String sha256) {}
+      @JsonProperty(required = true) String sha256) {
+    public StatisticsFile {
+      Objects.requireNonNull(sha256, "sha256");
+      if (name.isEmpty() || name.contains("/") || name.startsWith(".")) {
+        throw new IllegalArgumentException("name of a file is " + name + ", must be one in the folder itself");
+      }
+    }
+  }
 }

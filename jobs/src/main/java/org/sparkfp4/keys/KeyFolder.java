@@ -14,6 +14,7 @@ import java.util.TreeMap;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.sparkfp4.safetensors.Utf8Json;
 import org.sparkfp4.sink.AtomicFile;
 import org.sparkfp4.sink.ShardRecord;
 import org.sparkfp4.sink.StagingFolder;
@@ -75,8 +76,8 @@ final class KeyFolder {
       JsonNode there = read(file);
       if (there != null && !plan.fingerprint().equals(there.at("/metadata/fingerprint").asText())) {
         throw new IOException("Cannot write to " + path + ": it holds a "
-            + (file.equals(index()) ? "cache" : "begun run") + " of other keys or options (from " + there.at("/metadata/input").asText() + ", "
-            + there.at("/metadata/options").asText() + "). Use another folder, or --overwrite to replace it");
+            + (file.equals(index()) ? "cache" : "begun run") + " of other keys or options (from "
+            + there.at("/metadata/input").asText() + ", " + there.at("/metadata/options").asText() + "). Use another folder, or --overwrite to replace it");
       }
     }
   }
@@ -84,7 +85,7 @@ final class KeyFolder {
   /** A file of ours, or null where there is none; one that a crash cut short is none. */
   private JsonNode read(Path file) throws IOException {
     try (InputStream in = fs.open(file)) {
-      return JSON.readTree(in);
+      return JSON.readTree(Utf8Json.reader(in));
     } catch (FileNotFoundException e) {
       return null;
     } catch (JsonProcessingException e) {

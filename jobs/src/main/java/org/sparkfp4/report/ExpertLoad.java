@@ -13,6 +13,7 @@ import java.util.stream.IntStream;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.sparkfp4.safetensors.RawFileSystem;
+import org.sparkfp4.safetensors.Utf8Json;
 
 /**
  * Tokens that each expert saw while statistics were taken.
@@ -32,7 +33,7 @@ public record ExpertLoad(List<String> layers, List<long[]> tokens) {
   public static ExpertLoad read(Configuration conf, String folder) throws IOException {
     Path file = new Path(folder, FILE);
     try (InputStream in = RawFileSystem.of(file, conf).open(file)) {
-      return of(JSON.readTree(in));
+      return of(JSON.readTree(Utf8Json.reader(in)));
     } catch (FileNotFoundException e) {
       throw new IOException("Cannot read statistics from " + folder + ": it has no " + FILE, e);
     } catch (JsonProcessingException e) {
