@@ -354,7 +354,7 @@ class KeepSourcePrecisionTest {
 
   private static SparkSubmitResult verify(Path source, Path output) {
     return new InProcess()
-        .run("verify", "--source", source.toString(), "--quantized", output.toString(), "--sample", "1");
+        .run("verify", "--source", source.toString(), "--quantized", output.toString(), "--sample", "100%");
   }
 
   private static void assertVerified(Path source, Path output) {

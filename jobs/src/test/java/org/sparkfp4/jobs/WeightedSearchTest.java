@@ -149,7 +149,7 @@ class WeightedSearchTest {
 
   private static void assertVerified(Path output) {
     SparkSubmitResult result = new InProcess()
-        .run("verify", "--source", MODEL, "--quantized", output.toString(), "--sample", "1");
+        .run("verify", "--source", MODEL, "--quantized", output.toString(), "--sample", "100%");
     assertThat(result.status()).as(result.out() + result.err()).isZero();
   }
 }
