@@ -51,6 +51,29 @@ __device__ __forceinline__ uint32_t encode_eight(const Halves &halves) {
 #endif
 }
 
+constexpr float kToE2m1 = 0x1p-126f;
+constexpr uint32_t kHalfCode = 0x200000;
+constexpr float kBelowSeven = 6.9f;  // less what a product may be off by
+
+// The codes of eight elements without their signs, the first in the lowest bits; quotient(i) is |w| / d * kToE2m1.
+template <typename Quotient>
+__device__ __forceinline__ uint32_t encode_eight_by_bits(Quotient quotient) {
+  uint32_t codes = 0;
+#pragma unroll
+  for (int i = 7; i >= 0; i--) {
+    // The code to the highest four bits, and from there to the lowest ones.
+    uint32_t code = __float_as_uint(quotient(i)) * 64 + kHalfCode * 64;
+    codes = __funnelshift_l(code, codes, 4);
+  }
+
+  return codes;
+}
+
+// The E2M1 value, times kToE2m1, of such a quotient of either sign.
+__device__ __forceinline__ float round_by_bits(float quotient) {
+  return __uint_as_float((__float_as_uint(quotient) + kHalfCode) & 0xffc00000u);
+}
+
 // Twice the E2M1 magnitudes of four codes, a byte each; codes has them in its low 16 bits, with any signs.
 __device__ __forceinline__ uint32_t twice_magnitudes(uint32_t codes) {
   return __byte_perm(0x03020100u, 0x0c080604u, codes & 0x7777u);

@@ -28,8 +28,10 @@ int main(int argc, char **argv) {
                          {"plain", test_plain},
                          {"all-bf16", test_all_bf16},
                          {"quantized", test_quantized},
+                         {"strips", test_strips},
                          {"mxfp4", test_mxfp4},
                          {"search", test_search},
+                         {"search-limits", test_search_limits},
                          {"sums-in-order", test_sums_in_order},
                          {"failures", [](sparkfp4_cuda_context *) { test_failures(); }},
                          {"large", test_large}};

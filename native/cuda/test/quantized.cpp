@@ -401,6 +401,7 @@ void test_quantized(sparkfp4_cuda_context *context) {
   const sparkfp4_scheme kSchemes[] = {
       {SPARKFP4_E4M3, SPARKFP4_SCALE_F32, 128, 128}, {SPARKFP4_E4M3, SPARKFP4_SCALE_BF16, 1, 0},
       {SPARKFP4_E4M3, SPARKFP4_SCALE_F32, 0, 0},     {SPARKFP4_E4M3, SPARKFP4_SCALE_E8M0, 16, 32},
+      {SPARKFP4_E4M3, SPARKFP4_SCALE_F16, 48, 384},
       {SPARKFP4_INT4, SPARKFP4_SCALE_BF16, 1, 32},   {SPARKFP4_INT4, SPARKFP4_SCALE_F16, 1, 128},
       {SPARKFP4_INT4, SPARKFP4_SCALE_F32, 1, 0},     {SPARKFP4_E2M1, SPARKFP4_SCALE_E8M0, 1, 32},
       {SPARKFP4_E2M1, SPARKFP4_SCALE_F32, 1, 16},    {SPARKFP4_E2M1, SPARKFP4_SCALE_F16, 3, 48}};
@@ -461,9 +462,64 @@ void test_quantized(sparkfp4_cuda_context *context) {
   }
 }
 
+// Every magnitude in blocks of every largest one, under scales that make ties and any others.
+void test_strips(sparkfp4_cuda_context *context) {
+  Random random(11);
+  sparkfp4_scheme scheme = {SPARKFP4_E4M3, SPARKFP4_SCALE_F32, 32, 128};
+  for (int i = 0; i < 240; i++) {
+    int64_t cols = i % 3 == 0 ? 256 : i % 3 == 1 ? 768 : 1024;
+    Unit unit = draw_unit(scheme, Scales::kUsual, cols, {96, 0, 64 + i % 33}, false, random);
+    uint32_t cut = i % 4 == 0 ? 127 : 16 + random.below(112);
+    for (Bytes &codes : unit.codes) {
+      uint32_t shift = random.below(127);
+      for (size_t block = 0; block < codes.size() / 16; block++) {
+        uint32_t most = block % cut;
+        for (size_t j = 0; j < 16; j++) {
+          size_t code = j == 5 ? most : (block / cut * 15 + j + shift) % (most + 1);
+          codes[16 * block + j] = static_cast<unsigned char>(code | random.below(2) << 7);
+        }
+      }
+    }
+
+    float global_scale = bits_float((110 + random.below(16)) << 23 | (i % 2 == 0 ? 0 : random.below(1u << 23)));
+    for (Bytes &scales : unit.scales) {
+      for (size_t at = 0; at < scales.size(); at += 4) {
+        // Near enough to the global scale that blocks' scales are all kinds, or so that quotients tie.
+        float ratio = i % 5 == 4 ? bits_float((60 + random.below(140)) << 23) : bits_float((118 + random.below(14)) << 23);
+        float times = i % 2 == 0 ? 1 + random.below(16) / 16.0f : bits_float(127u << 23 | random.below(1u << 23));
+        float scale = global_scale * ratio * times;
+        std::memcpy(&scales[at], &scale, 4);
+      }
+    }
+
+    for (sparkfp4_recipe recipe : {SPARKFP4_MODELOPT, SPARKFP4_COMPRESSED_TENSORS}) {
+      float stored = recipe == SPARKFP4_MODELOPT ? global_scale : 1 / global_scale;
+      compare(context, unit, {recipe, SPARKFP4_RTN, nullptr, 0, stored}, i % 7 == 6 ? 4 : 0);
+      compare(context, unit, {recipe, SPARKFP4_RTN, nullptr, 0, 0}, 0);
+    }
+  }
+}
+
 void test_mxfp4(sparkfp4_cuda_context *context) {
   Random random(7);
   sparkfp4_scheme scheme = {SPARKFP4_E2M1, SPARKFP4_SCALE_E8M0, 1, 32};
+  // Scales above the largest, all of them or one alone, with no other fault.
+  for (int i = 0; i < 12; i++) {
+    Unit unit = draw_unit(scheme, Scales::kUsual, i % 2 == 0 ? 96 : 4096, {40, 7}, false, random);
+    for (Bytes &scales : unit.scales) {
+      for (unsigned char &scale : scales) {
+        scale = static_cast<unsigned char>((i < 4 ? 110 : 104) + random.below(3));
+      }
+    }
+
+    unit.scales[i % 3 == 0 ? 1 : 0].back() = 107 + static_cast<unsigned char>(i % 4 == 3 ? 0 : 1);
+    require(expect_cast(unit, SPARKFP4_MODELOPT, -20).status ==
+                (i >= 4 && i % 4 == 3 ? SPARKFP4_CUDA_OK : SPARKFP4_CUDA_INVALID),
+            "a scale above the largest is refused by the CPU");
+    compare_cast(context, unit, SPARKFP4_MODELOPT, -20, 0);
+    compare_cast(context, unit, SPARKFP4_COMPRESSED_TENSORS, -20, i % 4);
+  }
+
   for (int i = 0; i < 60; i++) {
     int64_t cols = i % 3 == 0 ? 32 : i % 3 == 1 ? 352 : 4096;
     Unit unit = draw_unit(scheme, Scales::kUsual, cols, {i % 2 == 0 ? 300 : 41, 0, 129}, false, random);
