@@ -55,15 +55,25 @@ constexpr float kToE2m1 = 0x1p-126f;
 constexpr uint32_t kHalfCode = 0x200000;
 constexpr float kBelowSeven = 6.9f;  // less what a product may be off by
 
+// Within so many units in the last place a quotient counts as the midpoint, where ties are told.
+constexpr uint32_t kTieUnits = 4;
+
+// Half a code added to the bits of |w| / d * kToE2m1, or of w / d * kToE2m1. kTies: so that a quotient near a midpoint
+// goes to the even code.
+template <bool kTies>
+__device__ __forceinline__ uint32_t add_half_code(float quotient) {
+  uint32_t bits = __float_as_uint(quotient);
+  return kTies ? bits + (bits >> 19 & 2 * kTieUnits) + (kHalfCode - kTieUnits) : bits + kHalfCode;
+}
+
 // The codes of eight elements without their signs, the first in the lowest bits; quotient(i) is |w| / d * kToE2m1.
-template <typename Quotient>
+template <bool kTies, typename Quotient>
 __device__ __forceinline__ uint32_t encode_eight_by_bits(Quotient quotient) {
   uint32_t codes = 0;
 #pragma unroll
   for (int i = 7; i >= 0; i--) {
     // The code to the highest four bits, and from there to the lowest ones.
-    uint32_t code = __float_as_uint(quotient(i)) * 64 + kHalfCode * 64;
-    codes = __funnelshift_l(code, codes, 4);
+    codes = __funnelshift_l(add_half_code<kTies>(quotient(i)) * 64, codes, 4);
   }
 
   return codes;
@@ -71,7 +81,7 @@ __device__ __forceinline__ uint32_t encode_eight_by_bits(Quotient quotient) {
 
 // The E2M1 value, times kToE2m1, of such a quotient of either sign.
 __device__ __forceinline__ float round_by_bits(float quotient) {
-  return __uint_as_float((__float_as_uint(quotient) + kHalfCode) & 0xffc00000u);
+  return __uint_as_float(add_half_code<true>(quotient) & 0xffc00000u);
 }
 
 // Twice the E2M1 magnitudes of four codes, a byte each; codes has them in its low 16 bits, with any signs.

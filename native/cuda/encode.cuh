@@ -124,8 +124,8 @@ __device__ __forceinline__ void encode_ordinary(const Block<Type> &block, float 
 
     if (by_bits) {
       float by = half_inverse * (2 * kToE2m1);
-      codes->x = encode_eight_by_bits([&](int i) { return __fmul_rn(block.magnitude(i), by); });
-      codes->y = encode_eight_by_bits([&](int i) { return __fmul_rn(block.magnitude(8 + i), by); });
+      codes->x = encode_eight_by_bits<false>([&](int i) { return __fmul_rn(block.magnitude(i), by); });
+      codes->y = encode_eight_by_bits<false>([&](int i) { return __fmul_rn(block.magnitude(8 + i), by); });
     } else if (products) {
       codes->x = encode_eight(Products<Type>{block, 0, half_inverse});
       codes->y = encode_eight(Products<Type>{block, 8, half_inverse});

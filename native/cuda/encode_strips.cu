@@ -124,6 +124,27 @@ struct Addends {
   }
 };
 
+// A block of which the thresholds do not serve, apart so that the others have all registers.
+__device__ __noinline__ void encode_otherwise(const unsigned char *source, bool aligned, float source_scale,
+                                              const ScaleRule &made, Encoded *encoded) {
+  Block<E4m3> block;
+  block.load(source, aligned);
+  Rule rule;
+  static_cast<ScaleRule &>(rule) = made;
+  float amax = Block<E4m3>::value(block.largest(), source_scale);
+  *encoded = encode_block<E4m3>(block, source, source_scale, amax, rule, made.halves);
+}
+
+// Two blocks of a column, the second of which may be the first again.
+struct BlockPair {
+  Block<E4m3> block[2];
+
+  __device__ __forceinline__ void load(const unsigned char *source, int64_t apart, bool aligned) {
+    block[0].load(source, aligned);
+    block[1].load(source + apart, aligned);
+  }
+};
+
 template <bool kSums>
 __global__ void __launch_bounds__(kThreads, kSums ? 3 : 4)
     encode_strips_kernel(const __grid_constant__ Batch batch, const __grid_constant__ Encode encode) {
@@ -169,19 +190,24 @@ __global__ void __launch_bounds__(kThreads, kSums ? 3 : 4)
 
     uint32_t end = min(row + kStripRows, rows);
     bool aligned = is_aligned(segment.data, 16);
+    int64_t row_bytes = static_cast<int64_t>(row_blocks) * E4m3::kBlockBytes;
+    const unsigned char *source = segment.data + (static_cast<int64_t>(row) * row_blocks + column) * E4m3::kBlockBytes;
     float scale = source_scale(encode.source, segment.scales, row * row_blocks + column);
+    BlockPair next;
+    next.load(source, row + 1 < end ? row_bytes : 0, aligned);
+    // While those are on their way.
     uint32_t entry = find_entry(rule, scale, lane);
-    for (; row < end; row += 2) {
+    for (; row < end; row += 2, source += 2 * row_bytes) {
       bool both = row + 1 < end;
-      uint32_t index = row * row_blocks + column;
-      const unsigned char *source = segment.data + static_cast<int64_t>(index) * E4m3::kBlockBytes;
-      uint32_t apart = both ? row_blocks : 0;
-      Block<E4m3> block[2];
-      block[0].load(source, aligned);
-      block[1].load(source + static_cast<int64_t>(apart) * E4m3::kBlockBytes, aligned);
+      BlockPair pair = next;
+      if (row + 2 < end) {
+        next.load(source + 2 * row_bytes, row + 3 < end ? row_bytes : 0, aligned);
+      }
+
 #pragma unroll
       for (int i = 0; i < 2; i++) {
-        Magnitudes magnitudes(block[i]);
+        const Block<E4m3> &block = pair.block[i];
+        Magnitudes magnitudes(block);
         float amax = Block<E4m3>::value(magnitudes.largest(), scale);
         largest = max(largest, __float_as_uint(amax));
         Encoded encoded;
@@ -190,12 +216,14 @@ __global__ void __launch_bounds__(kThreads, kSums ? 3 : 4)
         encoded.d = rule.factor(own.value);
         uint32_t of_mantissa = __shfl_sync(0xffffffffu, entry, (lane & 24) | (own.byte & 7));
         uint32_t distance = 128 + kOne + kEntryBias - (own.byte & 0x78) - (of_mantissa & 0xff);
+        const unsigned char *from = source + (i == 1 && both ? row_bytes : 0);
         if (own.byte >= 8 && 128 - kLeastFirst - distance <= kMostFirst - kLeastFirst) {
           Addends addends(of_mantissa, distance);
           encoded.codes = make_uint2(addends.encode_eight(magnitudes, 0), addends.encode_eight(magnitudes, 1));
         } else {
-          const unsigned char *from = source + static_cast<int64_t>(i * apart) * E4m3::kBlockBytes;
-          encoded = encode_block<E4m3>(block[i], from, scale, amax, rule, halves);
+          Encoded otherwise;
+          encode_otherwise(from, aligned, scale, encode.of_unit ? encode.workspace->rule : encode.rule, &otherwise);
+          encoded = otherwise;
         }
 
         if (rule.zero) {
@@ -206,15 +234,14 @@ __global__ void __launch_bounds__(kThreads, kSums ? 3 : 4)
           continue;
         }
 
-        int64_t out = segment.first_block + index + i * apart;
+        int64_t out = segment.first_block + (row + i) * row_blocks + column;
         store8(encode.packed + out * kPackedBlock, encoded.codes, aligned_out);
         encode.scales[out] = static_cast<unsigned char>(encoded.byte);
         if (kSums && !rule.zero) {
           Squares squares;
           if (encoded.d >= 0x1p-100f) {
-            squares = block_squares([&](int j) { return block[i].weight(j, scale); }, encoded.codes, 0.5f * encoded.d);
+            squares = block_squares([&](int j) { return block.weight(j, scale); }, encoded.codes, 0.5f * encoded.d);
           } else {
-            const unsigned char *from = source + static_cast<int64_t>(i * apart) * E4m3::kBlockBytes;
             squares_plainly<E4m3>(from, scale, encoded.codes, encoded.d, &squares);
           }
 

@@ -19,6 +19,7 @@ constexpr uint32_t kMostSearched = (127u + 60) << 23;
 
 // Up to these no candidate's d is above kMostByBits: it is less than 0.4 * amax, 15 * 2^-9 of the global scale (of
 // compressed-tensors its inverse) where that is more, or its eighth where a block's scale is zero.
+constexpr float kLeastByBits = 0x1p-50f;
 constexpr float kMostLargest = 1;
 constexpr float kMostGlobal = 4;
 
@@ -268,24 +269,22 @@ __device__ __forceinline__ Encoded encode_under(const Weights &weights, uint32_t
   return encoded;
 }
 
-// The codes as encode_kernel() makes them.
-template <typename Type>
-__device__ __forceinline__ Encoded encode_under(const Encode &encode, const DeviceSegment &segment, uint32_t index,
-                                                const Weights &weights, uint32_t byte, float amax,
-                                                const Rule &rule, const float *halves) {
-  if constexpr (std::is_same_v<Type, Bf16>) {
-    const unsigned char *source = segment.data + static_cast<int64_t>(index) * Type::kBlockBytes;
-    Block<Type> block;
-    block.load(source, is_aligned(segment.data, 16));
-    float scale = code_scale(byte);
-    Encoded encoded = {make_uint2(0, 0), byte, rule.factor(scale)};
-    if (rule.ordinary && is_ordinary(amax)) {
-      encode_ordinary<Type>(block, 1, amax, halves[mantissa(scale)], encoded.d, &encoded.codes);
-      return encoded;
-    }
+// The same of products, where loss_of() takes them.
+__device__ __forceinline__ Encoded encode_by_bits(const Weights &weights, uint32_t byte, const Rule &rule,
+                                                  const float *halves) {
+  float scale = code_scale(byte);
+  Encoded encoded = {make_uint2(0, 0), byte, rule.factor(scale)};
+  float inverse = halves[mantissa(scale)] * approximate_reciprocal(encoded.d) * (2 * kToE2m1);
+  auto quotient = [&](int i) { return fminf(__fmul_rn(fabsf(weights.w[i]), inverse), 6 * kToE2m1); };
+  encoded.codes.x = encode_eight_by_bits<true>(quotient);
+  encoded.codes.y = encode_eight_by_bits<true>([&](int i) { return quotient(8 + i); });
+#pragma unroll
+  for (int i = 0; i < 8; i++) {
+    encoded.codes.x |= weights.w[i] < 0 ? 8u << 4 * i : 0;
+    encoded.codes.y |= weights.w[8 + i] < 0 ? 8u << 4 * i : 0;
   }
 
-  return encode_under(weights, byte, rule);
+  return encoded;
 }
 
 // Weighing by E[x^2], which all zeros leave plain.
@@ -319,7 +318,7 @@ __global__ void __launch_bounds__(kThreads, 3) search_kernel(const __grid_consta
   }
 
   bool aligned_out = is_aligned(encode.packed, 8);
-  bool exact = !kBf16 || !rule.all_halves || (rule.modelopt ? rule.global_scale : rule.inverse_scale) > kMostGlobal;
+  bool exact = !kBf16 || !rule.ordinary || !rule.all_halves || (rule.modelopt ? rule.global_scale : rule.inverse_scale) > kMostGlobal;
   uint32_t largest = 0;
   ThreadSums sums;
   int segment_index = 0;
@@ -371,12 +370,16 @@ __global__ void __launch_bounds__(kThreads, 3) search_kernel(const __grid_consta
                                                      encode.source.row_blocks.divisor);
       }
 
-      uint32_t byte = exact || amax > kMostLargest
-                          ? choose<true>(weights, weighing, amax, bf16, encode.search, rule, halves)
-                          : choose<!kBf16>(weights, weighing, amax, bf16, encode.search, rule, halves);
-      Encoded encoded = encode_under<Type>(encode, segment, index, weights, byte, amax, rule, halves);
+      Encoded encoded;
+      if (exact || amax > kMostLargest || amax < kLeastByBits) {
+        encoded = encode_under(weights, choose<true>(weights, weighing, amax, bf16, encode.search, rule, halves), rule);
+      } else {
+        uint32_t byte = choose<!kBf16>(weights, weighing, amax, bf16, encode.search, rule, halves);
+        encoded = encode_by_bits(weights, byte, rule, halves);
+      }
+
       store8(encode.packed + out * kPackedBlock, encoded.codes, aligned_out);
-      encode.scales[out] = static_cast<unsigned char>(byte);
+      encode.scales[out] = static_cast<unsigned char>(encoded.byte);
       if (encode.with_sums) {
         Squares squares;
         if (encoded.d >= 0x1p-100f) {

@@ -387,6 +387,13 @@ void test_each_quantized(sparkfp4_cuda_context *context) {
       compare(context, unit, {SPARKFP4_MODELOPT, SPARKFP4_RTN, nullptr, 0, 0}, offset);
       compare(context, unit, {SPARKFP4_COMPRESSED_TENSORS, SPARKFP4_SWEEP, nullptr, 0, 0}, offset);
       compare_bf16(context, draw_unit(scheme, Scales::kUsual, 149, {41}, false, random), offset);
+      if (codes == SPARKFP4_E4M3) {
+        Unit strips = draw_unit({SPARKFP4_E4M3, SPARKFP4_SCALE_F32, 128, 128}, Scales::kUsual, 768, {37, 0, 190}, false,
+                                random);
+        compare(context, strips, {SPARKFP4_MODELOPT, SPARKFP4_RTN, nullptr, 0, 0}, offset);
+        compare(context, strips, {SPARKFP4_COMPRESSED_TENSORS, SPARKFP4_RTN, nullptr, 0, 0x1p9f}, offset);
+      }
+
       if (codes == SPARKFP4_E2M1) {
         compare_exponent(context, unit);
         compare_cast(context, unit, SPARKFP4_MODELOPT, 2, offset);
