@@ -145,7 +145,7 @@ struct BlockPair {
   }
 };
 
-template <bool kSums>
+template <bool kSums, bool kModelopt>
 __global__ void __launch_bounds__(kThreads, kSums ? 3 : 4)
     encode_strips_kernel(const __grid_constant__ Batch batch, const __grid_constant__ Encode encode) {
   __shared__ float halves[8];
@@ -155,6 +155,7 @@ __global__ void __launch_bounds__(kThreads, kSums ? 3 : 4)
     return;
   }
 
+  rule.modelopt = kModelopt;
   uint32_t lane = threadIdx.x % 32;
   uint32_t row_blocks = encode.source.row_blocks.divisor;
   uint32_t row_strips = (row_blocks + 31) / 32;
@@ -204,30 +205,43 @@ __global__ void __launch_bounds__(kThreads, kSums ? 3 : 4)
         next.load(source + 2 * row_bytes, row + 3 < end ? row_bytes : 0, aligned);
       }
 
+      const Magnitudes magnitudes[2] = {Magnitudes(pair.block[0]), Magnitudes(pair.block[1])};
+      Encoded encoded[2];
+      uint32_t of_mantissa[2];
+      uint32_t distance[2];
+      bool serve = true;
 #pragma unroll
       for (int i = 0; i < 2; i++) {
-        const Block<E4m3> &block = pair.block[i];
-        Magnitudes magnitudes(block);
-        float amax = Block<E4m3>::value(magnitudes.largest(), scale);
+        float amax = Block<E4m3>::value(magnitudes[i].largest(), scale);
         largest = max(largest, __float_as_uint(amax));
-        Encoded encoded;
         Scale own = rule.block<false>(amax);
-        encoded.byte = own.byte;
-        encoded.d = rule.factor(own.value);
-        uint32_t of_mantissa = __shfl_sync(0xffffffffu, entry, (lane & 24) | (own.byte & 7));
-        uint32_t distance = 128 + kOne + kEntryBias - (own.byte & 0x78) - (of_mantissa & 0xff);
-        const unsigned char *from = source + (i == 1 && both ? row_bytes : 0);
-        if (own.byte >= 8 && 128 - kLeastFirst - distance <= kMostFirst - kLeastFirst) {
-          Addends addends(of_mantissa, distance);
-          encoded.codes = make_uint2(addends.encode_eight(magnitudes, 0), addends.encode_eight(magnitudes, 1));
-        } else {
-          Encoded otherwise;
-          encode_otherwise(from, aligned, scale, encode.of_unit ? encode.workspace->rule : encode.rule, &otherwise);
-          encoded = otherwise;
-        }
+        encoded[i].byte = own.byte;
+        encoded[i].d = rule.factor(own.value);
+        of_mantissa[i] = __shfl_sync(0xffffffffu, entry, (lane & 24) | (own.byte & 7));
+        distance[i] = 128 + kOne + kEntryBias - (own.byte & 0x78) - (of_mantissa[i] & 0xff);
+        serve &= own.byte >= 8 && 128 - kLeastFirst - distance[i] <= kMostFirst - kLeastFirst;
+      }
 
+      int64_t second = both ? row_bytes : 0;
+      if (serve) {
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+          Addends addends(of_mantissa[i], distance[i]);
+          encoded[i].codes = make_uint2(addends.encode_eight(magnitudes[i], 0), addends.encode_eight(magnitudes[i], 1));
+        }
+      } else {
+        Encoded otherwise[2];
+        const ScaleRule &made = encode.of_unit ? encode.workspace->rule : encode.rule;
+        encode_otherwise(source, aligned, scale, made, &otherwise[0]);
+        encode_otherwise(source + second, aligned, scale, made, &otherwise[1]);
+        encoded[0] = otherwise[0];
+        encoded[1] = otherwise[1];
+      }
+
+#pragma unroll
+      for (int i = 0; i < 2; i++) {
         if (rule.zero) {
-          encoded = {make_uint2(0, 0), rule.modelopt ? 0x38u : 0x20u, 0};
+          encoded[i] = {make_uint2(0, 0), rule.modelopt ? 0x38u : 0x20u, 0};
         }
 
         if (!mine || (i == 1 && !both)) {
@@ -235,14 +249,15 @@ __global__ void __launch_bounds__(kThreads, kSums ? 3 : 4)
         }
 
         int64_t out = segment.first_block + (row + i) * row_blocks + column;
-        store8(encode.packed + out * kPackedBlock, encoded.codes, aligned_out);
-        encode.scales[out] = static_cast<unsigned char>(encoded.byte);
+        store8(encode.packed + out * kPackedBlock, encoded[i].codes, aligned_out);
+        encode.scales[out] = static_cast<unsigned char>(encoded[i].byte);
         if (kSums && !rule.zero) {
           Squares squares;
-          if (encoded.d >= 0x1p-100f) {
-            squares = block_squares([&](int j) { return block.weight(j, scale); }, encoded.codes, 0.5f * encoded.d);
+          if (encoded[i].d >= 0x1p-100f) {
+            squares = block_squares([&](int j) { return pair.block[i].weight(j, scale); }, encoded[i].codes,
+                                    0.5f * encoded[i].d);
           } else {
-            squares_plainly<E4m3>(from, scale, encoded.codes, encoded.d, &squares);
+            squares_plainly<E4m3>(source + i * second, scale, encoded[i].codes, encoded[i].d, &squares);
           }
 
           sums.add(squares);
@@ -265,7 +280,9 @@ __global__ void __launch_bounds__(kThreads, kSums ? 3 : 4)
 }  // namespace
 
 cudaError_t launch_encode_strips(const Batch &batch, const Encode &encode, cudaStream_t stream) {
-  auto kernel = encode.with_sums ? encode_strips_kernel<true> : encode_strips_kernel<false>;
+  bool modelopt = encode.recipe == SPARKFP4_MODELOPT;
+  auto kernel = encode.with_sums ? (modelopt ? encode_strips_kernel<true, true> : encode_strips_kernel<true, false>)
+                                 : (modelopt ? encode_strips_kernel<false, true> : encode_strips_kernel<false, false>);
   int grid;
   cudaError_t error = grid_size(kernel, batch.tiles, &grid);
   return error == cudaSuccess ? launch_after(kernel, grid, kThreads, stream, batch, encode) : error;
