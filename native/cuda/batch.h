@@ -114,8 +114,8 @@ struct Encode {
 
 constexpr uint32_t kStripRows = 16;
 
-// Whether the encode's tiles are of strips, a warp's each: kStripRows rows of 32 blocks, eight of which share a scale, as
-// the rows do. Blocks of one column then are of one lane of the sums.
+// Whether the encode's tiles are of strips, a warp's each: kStripRows rows of 32 blocks, eight of which share a scale,
+// as the rows do. Blocks of one column then are of one lane of the sums.
 inline bool takes_strips(const Encode &encode) {
   const Source &source = encode.source;
   return source.kind == kCodeSources + SPARKFP4_E4M3 && encode.search == SPARKFP4_RTN &&

@@ -1,10 +1,10 @@
 // The encode of E4M3 by round to nearest where one scale covers many rows and columns, as blocks of 128 x 128 do.
 //
-// A warp takes a strip: 32 blocks of a row, a lane a block, then the rows below. Under one source scale s the code of an
-// element is a matter of its magnitude's byte alone: it is how many of seven bytes are no larger. Those depend on d, and
-// on its exponent only by so many times eight, for nothing rounds otherwise when s, d and a weight change by powers of
-// two. So 32 lanes find them once a strip, for eight mantissas of d and four source scales, by true quotients; and four
-// magnitudes are held against a threshold by one addition, which carries into the highest bit of each byte.
+// A warp takes a strip: 32 blocks of a row, a lane a block, then the rows below. Under one source scale s the code of
+// an element is a matter of its magnitude's byte alone: it is how many of seven bytes are no larger. Those depend on d,
+// and on its exponent only by so many times eight, for nothing rounds otherwise when s, d and a weight change by powers
+// of two. So 32 lanes find them once a strip, for eight mantissas of d and four source scales, by true quotients; and
+// four magnitudes are held against a threshold by one addition, which carries into the highest bit of each byte.
 #include "encode.cuh"
 #include "encode_codes.h"
 
@@ -15,8 +15,8 @@ constexpr uint32_t kEachByte = 0x01010101u;
 constexpr int kCodeBias = 7;         // of E4M3's exponent, which has eight codes
 constexpr int kOne = 8 * kCodeBias;  // the code of 1
 
-// Thresholds of a mantissa of d, seen from the first of seven, in bytes: that one plus kEntryBias where d has exponent 0;
-// how far behind it the second, third and fourth lie. The others are these eight or sixteen further on.
+// Thresholds of a mantissa of d, seen from the first of seven, in bytes: that one plus kEntryBias where d has exponent
+// 0; how far behind it the second, third and fourth lie. The others are these eight or sixteen further on.
 constexpr int kEntryBias = 64;
 constexpr uint32_t kNoEntry = 255;   // beyond all that may be
 

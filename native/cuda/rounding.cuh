@@ -80,7 +80,8 @@ struct Rule : ScaleRule {
     static_cast<ScaleRule &>(*this) = scale_rule(encode, amax);
     int bits = free_bits(encode);
     bool searched = encode.search != SPARKFP4_RTN;
-    int side = side_of_midpoint(factor_of(*this, 1 + (lane & 7) / 8.0f), 2 * (lane / 8) + 1, bits, searched);
+    float d = factor_of(*this, 1 + (lane & 7) / 8.0f);
+    int side = side_of_midpoint(d, 2 * (lane / 8) + 1, bits, searched);
     Sides sides;
     sides.ups = __ballot_sync(0xffffffffu, side > 0);
     sides.downs = __ballot_sync(0xffffffffu, side < 0);

@@ -65,15 +65,15 @@ SPARKFP4_FUNCTION ScaleRule scale_rule(const Encode &encode, float amax) {
   return rule;
 }
 
-// Where quotients are moved by kShift of themselves, which is more than they are off by, elements within kMargin ulps of
-// a midpoint must be known; a search, which tells ties by itself, moves others further than that takes.
+// Where quotients are moved by kShift of themselves, which is more than they are off by, elements within kMargin ulps
+// of a midpoint must be known; a search, which tells ties by itself, moves others further than that takes.
 constexpr uint32_t kMargin = 32;
 constexpr float kShift = 0x1p-20f;
 constexpr uint32_t kSearchedMargin = 128;
 constexpr float kSearchedShift = 0x1p-18f;
 
-// Where the code of an element near the midpoint m / 4 of the grid of step d belongs: 0 if no element is near, 2 or -2 if
-// its quotient is the midpoint.
+// Where the code of an element near the midpoint m / 4 of the grid of step d belongs: 0 if no element is near, 2 or -2
+// if its quotient is the midpoint.
 SPARKFP4_FUNCTION int side_of_midpoint(float d, int m, int free_bits, bool searched) {
   uint32_t margin = searched ? kSearchedMargin : kMargin;
   uint32_t bits = bits_as<uint32_t>(d * static_cast<float>(m));
@@ -119,7 +119,8 @@ inline ScaleRule known_rule(const Encode &encode) {
   bool searched = encode.search != SPARKFP4_RTN;
   Sides sides = {};
   for (int lane = 0; lane < 32; lane++) {
-    int side = side_of_midpoint(factor_of(rule, 1 + (lane & 7) / 8.0f), 2 * (lane / 8) + 1, free_bits(encode), searched);
+    float d = factor_of(rule, 1 + (lane & 7) / 8.0f);
+    int side = side_of_midpoint(d, 2 * (lane / 8) + 1, free_bits(encode), searched);
     sides.ups |= side > 0 ? 1u << lane : 0;
     sides.downs |= side < 0 ? 1u << lane : 0;
     sides.ties |= side == 2 || side == -2 ? 1u << lane : 0;

@@ -19,9 +19,11 @@ constexpr uint32_t kMostSearched = (127u + 60) << 23;
 
 // Up to these no candidate's d is above kMostByBits: it is less than 0.4 * amax, 15 * 2^-9 of the global scale (of
 // compressed-tensors its inverse) where that is more, or its eighth where a block's scale is zero.
-constexpr float kLeastByBits = 0x1p-50f;
 constexpr float kMostLargest = 1;
 constexpr float kMostGlobal = 4;
+
+// Others are not searched and their quotients may be anything.
+constexpr float kLeastByBits = 0x1p-50f;
 
 // What all kinds of sources come to.
 struct Weights {
@@ -318,7 +320,8 @@ __global__ void __launch_bounds__(kThreads, 3) search_kernel(const __grid_consta
   }
 
   bool aligned_out = is_aligned(encode.packed, 8);
-  bool exact = !kBf16 || !rule.ordinary || !rule.all_halves || (rule.modelopt ? rule.global_scale : rule.inverse_scale) > kMostGlobal;
+  float global = rule.modelopt ? rule.global_scale : rule.inverse_scale;
+  bool exact = !kBf16 || !rule.ordinary || !rule.all_halves || global > kMostGlobal;
   uint32_t largest = 0;
   ThreadSums sums;
   int segment_index = 0;

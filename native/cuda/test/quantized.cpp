@@ -492,7 +492,7 @@ void test_strips(sparkfp4_cuda_context *context) {
     for (Bytes &scales : unit.scales) {
       for (size_t at = 0; at < scales.size(); at += 4) {
         // Near enough to the global scale that blocks' scales are all kinds, or so that quotients tie.
-        float ratio = i % 5 == 4 ? bits_float((60 + random.below(140)) << 23) : bits_float((118 + random.below(14)) << 23);
+        float ratio = bits_float((i % 5 == 4 ? 60 + random.below(140) : 118 + random.below(14)) << 23);
         float times = i % 2 == 0 ? 1 + random.below(16) / 16.0f : bits_float(127u << 23 | random.below(1u << 23));
         float scale = global_scale * ratio * times;
         std::memcpy(&scales[at], &scale, 4);
