@@ -54,7 +54,7 @@ add_dependencies(sparkfp4-cuda cuda-objects)
 install(TARGETS sparkfp4-cuda LIBRARY DESTINATION "${SPARKFP4_ARCH}/Linux")
 
 add_executable(cuda-test EXCLUDE_FROM_ALL cuda/test/main.cpp cuda/test/check.cpp cuda/test/failures.cpp
-               cuda/test/plain.cpp cuda/test/quantized.cpp
+               cuda/test/mxfp4.cpp cuda/test/plain.cpp cuda/test/quantized.cpp cuda/test/quantized_unit.cpp
                $<TARGET_OBJECTS:cuda-kernels> ${CUDA_OBJECTS} $<TARGET_OBJECTS:kernels>)
 set(CUDA_PROGRAMS cuda-test)
 set(CUDA_TESTS cuda-test)

@@ -23,6 +23,7 @@ int main(int argc, char **argv) {
   auto each = [](sparkfp4_cuda_context *all) {
     test_each_plain(all);
     test_each_quantized(all);
+    test_each_mxfp4(all);
   };
   const Test kTests[] = {{"each", each},
                          {"plain", test_plain},
