@@ -112,6 +112,17 @@ struct Encode {
   Workspace *workspace;
 };
 
+constexpr uint32_t kStripRows = 16;
+
+// Whether the encode's tiles are of strips, a warp's each: kStripRows rows of 32 blocks, eight of which share a scale,
+// as the rows do. Blocks of one column then are of one lane of the sums.
+inline bool takes_strips(const Encode &encode) {
+  const Source &source = encode.source;
+  return source.kind == kCodeSources + SPARKFP4_E4M3 && encode.search == SPARKFP4_RTN &&
+         source.row_blocks.divisor != 0 && source.row_blocks.divisor % kLanes == 0 &&
+         source.per_scale.divisor % 8 == 0 && source.block_rows.divisor % kStripRows == 0;
+}
+
 // A cast of a batch, whose blocks and elements are those of the source.
 struct Cast {
   sparkfp4_recipe recipe;

@@ -21,7 +21,7 @@ find_path(CUDA_INCLUDE cuda_runtime_api.h REQUIRED NO_DEFAULT_PATH
           PATHS "${CUDA_BIN}/../include" "${CUDA_BIN}/../targets/x86_64-linux/include")
 
 set(CUDA_OBJECTS "")
-foreach(source IN ITEMS amax conclude dequantize encode_codes encode_plain hessian mxfp4 search)
+foreach(source IN ITEMS amax conclude dequantize encode_codes encode_plain encode_strips hessian mxfp4 search)
   set(object "${CMAKE_BINARY_DIR}/cuda/${source}.o")
   add_custom_command(OUTPUT "${object}"
                      COMMAND "${SPARKFP4_NVCC}" ${CUDA_OPTIONS} -MD -MF "${object}.d" -c
@@ -54,7 +54,7 @@ add_dependencies(sparkfp4-cuda cuda-objects)
 install(TARGETS sparkfp4-cuda LIBRARY DESTINATION "${SPARKFP4_ARCH}/Linux")
 
 add_executable(cuda-test EXCLUDE_FROM_ALL cuda/test/main.cpp cuda/test/check.cpp cuda/test/failures.cpp
-               cuda/test/plain.cpp cuda/test/quantized.cpp
+               cuda/test/mxfp4.cpp cuda/test/plain.cpp cuda/test/quantized.cpp cuda/test/quantized_unit.cpp
                $<TARGET_OBJECTS:cuda-kernels> ${CUDA_OBJECTS} $<TARGET_OBJECTS:kernels>)
 set(CUDA_PROGRAMS cuda-test)
 set(CUDA_TESTS cuda-test)

@@ -51,6 +51,39 @@ __device__ __forceinline__ uint32_t encode_eight(const Halves &halves) {
 #endif
 }
 
+constexpr float kToE2m1 = 0x1p-126f;
+constexpr uint32_t kHalfCode = 0x200000;
+constexpr float kBelowSeven = 6.9f;  // less what a product may be off by
+
+// Within so many units in the last place a quotient counts as the midpoint, where ties are told.
+constexpr uint32_t kTieUnits = 4;
+
+// Half a code added to the bits of |w| / d * kToE2m1, or of w / d * kToE2m1. kTies: so that a quotient near a midpoint
+// goes to the even code.
+template <bool kTies>
+__device__ __forceinline__ uint32_t add_half_code(float quotient) {
+  uint32_t bits = __float_as_uint(quotient);
+  return kTies ? bits + (bits >> 19 & 2 * kTieUnits) + (kHalfCode - kTieUnits) : bits + kHalfCode;
+}
+
+// The codes of eight elements without their signs, the first in the lowest bits; quotient(i) is |w| / d * kToE2m1.
+template <bool kTies, typename Quotient>
+__device__ __forceinline__ uint32_t encode_eight_by_bits(Quotient quotient) {
+  uint32_t codes = 0;
+#pragma unroll
+  for (int i = 7; i >= 0; i--) {
+    // The code to the highest four bits, and from there to the lowest ones.
+    codes = __funnelshift_l(add_half_code<kTies>(quotient(i)) * 64, codes, 4);
+  }
+
+  return codes;
+}
+
+// The E2M1 value, times kToE2m1, of such a quotient of either sign.
+__device__ __forceinline__ float round_by_bits(float quotient) {
+  return __uint_as_float(add_half_code<true>(quotient) & 0xffc00000u);
+}
+
 // Twice the E2M1 magnitudes of four codes, a byte each; codes has them in its low 16 bits, with any signs.
 __device__ __forceinline__ uint32_t twice_magnitudes(uint32_t codes) {
   return __byte_perm(0x03020100u, 0x0c080604u, codes & 0x7777u);

@@ -95,10 +95,13 @@ __device__ __noinline__ void squares_plainly(const unsigned char *source, float 
 constexpr float kLeastSourceScale = 0x1p-60f;
 constexpr float kMostSourceScale = 0x1p60f;
 
+// The largest d whose inverse times kToE2m1 is no subnormal number.
+constexpr float kMostByBits = 0.5f;
+
 // The codes of a block under an ordinary scale and d = rule.factor(scale); half is Rule::halves of the scale.
 template <typename Type>
-__device__ __forceinline__ void encode_ordinary(const Block<Type> &block, float source_scale, float half, float d,
-                                                uint2 *codes) {
+__device__ __forceinline__ void encode_ordinary(const Block<Type> &block, float source_scale, float amax, float half,
+                                                float d, uint2 *codes) {
   if constexpr (Block<Type>::kNarrow) {
     bool products = true;
     float half_inverse;
@@ -112,7 +115,18 @@ __device__ __forceinline__ void encode_ordinary(const Block<Type> &block, float 
       products = half_inverse != 0;
     }
 
-    if (products) {
+    bool by_bits = false;
+#ifndef SPARKFP4_HARDWARE_E2M1
+    if constexpr (!Type::kCodes) {
+      by_bits = products && d <= kMostByBits && amax * half_inverse < 0.5f * kBelowSeven;
+    }
+#endif
+
+    if (by_bits) {
+      float by = half_inverse * (2 * kToE2m1);
+      codes->x = encode_eight_by_bits<false>([&](int i) { return __fmul_rn(block.magnitude(i), by); });
+      codes->y = encode_eight_by_bits<false>([&](int i) { return __fmul_rn(block.magnitude(8 + i), by); });
+    } else if (products) {
       codes->x = encode_eight(Products<Type>{block, 0, half_inverse});
       codes->y = encode_eight(Products<Type>{block, 8, half_inverse});
     } else {
@@ -169,7 +183,7 @@ __device__ __forceinline__ Encoded encode_block(const Block<Type> &block, const 
     encoded.byte = scale.byte;
     encoded.d = rule.factor(scale.value);
     float half = Block<Type>::kNarrow && !Type::kCodes ? halves[mantissa(scale.value)] : 0;
-    encode_ordinary<Type>(block, source_scale, half, encoded.d, &encoded.codes);
+    encode_ordinary<Type>(block, source_scale, amax, half, encoded.d, &encoded.codes);
   } else {
     Encoded plain;
     encode_plainly<Type>(source, source_scale, rule.modelopt, rule.global_scale, &plain);

@@ -6,6 +6,10 @@
 namespace sparkfp4::cuda {
 
 cudaError_t launch_encode_codes(const Batch &batch, const Encode &encode, cudaStream_t stream) {
+  if (takes_strips(encode)) {
+    return launch_encode_strips(batch, encode, stream);
+  }
+
   switch (encode.source.kind) {
     case E4m3::kSource:
       return launch_encode_of<E4m3>(batch, encode, stream);

@@ -7,4 +7,7 @@ namespace sparkfp4::cuda {
 
 cudaError_t launch_encode_codes(const Batch &batch, const Encode &encode, cudaStream_t stream);
 
+// Of those encodes whose tiles are strips: takes_strips().
+cudaError_t launch_encode_strips(const Batch &batch, const Encode &encode, cudaStream_t stream);
+
 }  // namespace sparkfp4::cuda

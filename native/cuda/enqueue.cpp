@@ -9,7 +9,7 @@ namespace {
 constexpr int kTop = 8;
 constexpr int kBias = 127;
 
-enum class Tiles { kBytes, kBlocks, kSourceBlocks, kRows };
+enum class Tiles { kBytes, kBlocks, kSourceBlocks, kStrips, kRows };
 
 int64_t ceiling(int64_t n, int64_t divisor) {
   return n / divisor + (n % divisor != 0);
@@ -31,6 +31,11 @@ int64_t tiles_of(Tiles kind, const Source &source, int64_t elements) {
       return ceiling(elements / kBlock, kTileBlocks);
     case Tiles::kSourceBlocks:
       return ceiling(elements / (2 * kBlock), kThreads);
+    case Tiles::kStrips: {
+      int64_t row_blocks = source.row_blocks.divisor;
+      int64_t strips = ceiling(elements / kBlock / row_blocks, kStripRows) * ceiling(row_blocks, 32);
+      return ceiling(strips, kThreads / 32);
+    }
     default:
       return ceiling(elements / kBlock / source.row_blocks.divisor, kThreads) * source.row_blocks.divisor;
   }
@@ -136,7 +141,10 @@ cudaError_t launch_blocks(const Operation &asked, const Parts &parts, cudaStream
 
   bool hessian = operation.encode.search == SPARKFP4_WEIGHTED_HESSIAN;
   bool cast = operation.kind == Conclusion::kCast;
-  Tiles tiles = cast ? Tiles::kSourceBlocks : hessian ? Tiles::kRows : Tiles::kBlocks;
+  Tiles tiles = cast                              ? Tiles::kSourceBlocks
+                : hessian                         ? Tiles::kRows
+                : takes_strips(operation.encode) ? Tiles::kStrips
+                                                  : Tiles::kBlocks;
   return each_batch(operation, parts, tiles, [&](const Batch &batch) {
     cudaError_t error = cudaSuccess;
     if (batch.tiles == 0) {

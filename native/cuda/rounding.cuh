@@ -71,17 +71,22 @@ __device__ __forceinline__ bool has_near_midpoint(float u, uint32_t margin) {
 // Of bf16 and f16 a quotient can be a product. Elements have few mantissa bits, so that at most one lies within some
 // ulps of a midpoint times d, and only its code can be wrong; whether it has to be above or below is found by a
 // division, and the inverse is then moved 2^-20 to that side, which moves no other code. All d of one E4M3 mantissa are
-// alike.
+// alike. Where that takes both sides, quotients are divided; but in a search, which has all mantissas in every block,
+// those that are ties are rounded as ties.
 // Such elements are no accident: 2688 and 1536 have a factor of 3, amax / 2688 * 1.5 * 7 / 4 has as few bits as amax.
 struct Rule : ScaleRule {
   // That of a unit, by a warp.
   __device__ void fill(const Encode &encode, float amax, int lane) {
     static_cast<ScaleRule &>(*this) = scale_rule(encode, amax);
     int bits = free_bits(encode);
-    int side = side_of_midpoint(factor_of(*this, 1 + (lane & 7) / 8.0f), 2 * (lane / 8) + 1, bits);
-    uint32_t ups = __ballot_sync(0xffffffffu, side > 0);
-    uint32_t downs = __ballot_sync(0xffffffffu, side < 0);
-    set_halves(this, ups, downs, bits);
+    bool searched = encode.search != SPARKFP4_RTN;
+    float d = factor_of(*this, 1 + (lane & 7) / 8.0f);
+    int side = side_of_midpoint(d, 2 * (lane / 8) + 1, bits, searched);
+    Sides sides;
+    sides.ups = __ballot_sync(0xffffffffu, side > 0);
+    sides.downs = __ballot_sync(0xffffffffu, side < 0);
+    sides.ties = __ballot_sync(0xffffffffu, side == 2 || side == -2);
+    set_halves(this, sides, bits, searched);
   }
 
   // As block_scale(), for ordinary blocks and scales; which: 0 for 6, 1 for 4.

@@ -65,45 +65,68 @@ SPARKFP4_FUNCTION ScaleRule scale_rule(const Encode &encode, float amax) {
   return rule;
 }
 
-// Where the code of an element near the midpoint m / 4 of the grid of step d belongs: 0 if no element is near.
-SPARKFP4_FUNCTION int side_of_midpoint(float d, int m, int free_bits) {
-  constexpr uint32_t kMargin = 32;  // in ulps
+// Where quotients are moved by kShift of themselves, which is more than they are off by, elements within kMargin ulps
+// of a midpoint must be known; a search, which tells ties by itself, moves others further than that takes.
+constexpr uint32_t kMargin = 32;
+constexpr float kShift = 0x1p-20f;
+constexpr uint32_t kSearchedMargin = 128;
+constexpr float kSearchedShift = 0x1p-18f;
+
+// Where the code of an element near the midpoint m / 4 of the grid of step d belongs: 0 if no element is near, 2 or -2
+// if its quotient is the midpoint.
+SPARKFP4_FUNCTION int side_of_midpoint(float d, int m, int free_bits, bool searched) {
+  uint32_t margin = searched ? kSearchedMargin : kMargin;
   uint32_t bits = bits_as<uint32_t>(d * static_cast<float>(m));
   uint32_t spacing = 1u << free_bits;
   uint32_t nearest = (bits + spacing / 2) & ~(spacing - 1);
-  if (free_bits == 0 || bits - nearest + kMargin > 2 * kMargin) {
+  if (free_bits == 0 || bits - nearest + margin > 2 * margin) {
     return 0;
   }
 
   // 0.25, 1.25 and its doubles are ties that go down, 0.75, 1.75 and 3.5 go up.
   float quotient = bits_as<float>(nearest) / d;
   float midpoint = static_cast<float>(m);
-  return quotient > midpoint || (quotient == midpoint && (m == 3 || m == 7)) ? 1 : -1;
+  if (quotient == midpoint) {
+    return m == 3 || m == 7 ? 2 : -2;
+  }
+
+  return quotient > midpoint ? 1 : -1;
 }
 
-// Bit i + 8 * j of ups and downs: the side of midpoint 2 j + 1 under scales of mantissa 1 + i / 8.
-SPARKFP4_FUNCTION void set_halves(ScaleRule *rule, uint32_t ups, uint32_t downs, int free_bits) {
+// Bit i + 8 * j: the side of midpoint 2 j + 1 under scales of mantissa 1 + i / 8, and whether it is a tie.
+struct Sides {
+  uint32_t ups;
+  uint32_t downs;
+  uint32_t ties;
+};
+
+SPARKFP4_FUNCTION void set_halves(ScaleRule *rule, Sides sides, int free_bits, bool searched) {
+  float shift = 0.5f * (searched ? kSearchedShift : kShift);
   rule->all_halves = free_bits != 0;
   for (int i = 0; i < 8; i++) {
-    bool up = (ups >> i & 0x01010101u) != 0;
-    bool down = (downs >> i & 0x01010101u) != 0;
-    rule->halves[i] = up && down ? 0.0f : up ? 0.5f + 0x1p-21f : down ? 0.5f - 0x1p-21f : 0.5f;
-    rule->all_halves &= !(up && down);
+    uint32_t ups = sides.ups >> i & 0x01010101u;
+    uint32_t downs = sides.downs >> i & 0x01010101u;
+    bool told = searched && ((ups | downs) & ~(sides.ties >> i)) == 0;
+    bool both = ups != 0 && downs != 0;
+    rule->halves[i] = told ? 0.5f : both ? 0.0f : ups != 0 ? 0.5f + shift : downs != 0 ? 0.5f - shift : 0.5f;
+    rule->all_halves &= told || !both;
   }
 }
 
 // The rule of a known scale.
 inline ScaleRule known_rule(const Encode &encode) {
   ScaleRule rule = scale_rule(encode, 0);
-  uint32_t ups = 0;
-  uint32_t downs = 0;
+  bool searched = encode.search != SPARKFP4_RTN;
+  Sides sides = {};
   for (int lane = 0; lane < 32; lane++) {
-    int side = side_of_midpoint(factor_of(rule, 1 + (lane & 7) / 8.0f), 2 * (lane / 8) + 1, free_bits(encode));
-    ups |= side > 0 ? 1u << lane : 0;
-    downs |= side < 0 ? 1u << lane : 0;
+    float d = factor_of(rule, 1 + (lane & 7) / 8.0f);
+    int side = side_of_midpoint(d, 2 * (lane / 8) + 1, free_bits(encode), searched);
+    sides.ups |= side > 0 ? 1u << lane : 0;
+    sides.downs |= side < 0 ? 1u << lane : 0;
+    sides.ties |= side == 2 || side == -2 ? 1u << lane : 0;
   }
 
-  set_halves(&rule, ups, downs, free_bits(encode));
+  set_halves(&rule, sides, free_bits(encode), searched);
   return rule;
 }
 

@@ -17,6 +17,14 @@ constexpr uint32_t kLastCode = 126;
 constexpr uint32_t kLeastSearched = (127u - 50) << 23;
 constexpr uint32_t kMostSearched = (127u + 60) << 23;
 
+// Up to these no candidate's d is above kMostByBits: it is less than 0.4 * amax, 15 * 2^-9 of the global scale (of
+// compressed-tensors its inverse) where that is more, or its eighth where a block's scale is zero.
+constexpr float kMostLargest = 1;
+constexpr float kMostGlobal = 4;
+
+// Others are not searched and their quotients may be anything.
+constexpr float kLeastByBits = 0x1p-50f;
+
 // What all kinds of sources come to.
 struct Weights {
   float w[kBlock];
@@ -90,18 +98,27 @@ struct Diagonal {
 };
 
 // The loss of a block under d. kExact: by exact quotients, else by products with the reciprocal, which do where no
-// element is near a midpoint.
+// element is near a midpoint and d is kMostByBits at most.
 template <bool kExact, bool kClamp, typename Weighing>
 __device__ __forceinline__ float loss_of(const Weights &weights, const Weighing &weighing, float scale,
                                          const Rule &rule, const float *halves) {
   float d = rule.factor(scale);
-  float inverse = kExact ? __frcp_rn(d) : 2 * halves[mantissa(scale)] * approximate_reciprocal(d);
+  float inverse = kExact ? __frcp_rn(d) : halves[mantissa(scale)] * approximate_reciprocal(d) * (2 * kToE2m1);
+  float step = d * (1 / kToE2m1);
   float sums[8];
 #pragma unroll
   for (int i = 0; i < kBlock; i++) {
-    float w = fabsf(weights.w[i]);
-    float quotient = kExact ? divide(w, d, inverse) : __fmul_rn(w, inverse);
-    float error = __fsub_rn(w, __fmul_rn(round_e2m1<kClamp>(quotient), d));
+    float error;
+    if constexpr (kExact) {
+      float w = fabsf(weights.w[i]);
+      error = __fsub_rn(w, __fmul_rn(round_e2m1<kClamp>(divide(w, d, inverse)), d));
+    } else {
+      // Squared, its sign does not matter.
+      float w = kClamp ? fabsf(weights.w[i]) : weights.w[i];
+      float quotient = __fmul_rn(w, inverse);
+      error = __fsub_rn(w, __fmul_rn(round_by_bits(kClamp ? fminf(quotient, 6 * kToE2m1) : quotient), step));
+    }
+
     float square = weighing.weigh(i, __fmul_rn(error, error));
     sums[i % 8] = i < 8 ? square : __fadd_rn(sums[i % 8], square);
   }
@@ -254,24 +271,22 @@ __device__ __forceinline__ Encoded encode_under(const Weights &weights, uint32_t
   return encoded;
 }
 
-// The codes as encode_kernel() makes them.
-template <typename Type>
-__device__ __forceinline__ Encoded encode_under(const Encode &encode, const DeviceSegment &segment, uint32_t index,
-                                                const Weights &weights, uint32_t byte, float amax,
-                                                const Rule &rule, const float *halves) {
-  if constexpr (std::is_same_v<Type, Bf16>) {
-    const unsigned char *source = segment.data + static_cast<int64_t>(index) * Type::kBlockBytes;
-    Block<Type> block;
-    block.load(source, is_aligned(segment.data, 16));
-    float scale = code_scale(byte);
-    Encoded encoded = {make_uint2(0, 0), byte, rule.factor(scale)};
-    if (rule.ordinary && is_ordinary(amax)) {
-      encode_ordinary<Type>(block, 1, halves[mantissa(scale)], encoded.d, &encoded.codes);
-      return encoded;
-    }
+// The same of products, where loss_of() takes them.
+__device__ __forceinline__ Encoded encode_by_bits(const Weights &weights, uint32_t byte, const Rule &rule,
+                                                  const float *halves) {
+  float scale = code_scale(byte);
+  Encoded encoded = {make_uint2(0, 0), byte, rule.factor(scale)};
+  float inverse = halves[mantissa(scale)] * approximate_reciprocal(encoded.d) * (2 * kToE2m1);
+  auto quotient = [&](int i) { return fminf(__fmul_rn(fabsf(weights.w[i]), inverse), 6 * kToE2m1); };
+  encoded.codes.x = encode_eight_by_bits<true>(quotient);
+  encoded.codes.y = encode_eight_by_bits<true>([&](int i) { return quotient(8 + i); });
+#pragma unroll
+  for (int i = 0; i < 8; i++) {
+    encoded.codes.x |= weights.w[i] < 0 ? 8u << 4 * i : 0;
+    encoded.codes.y |= weights.w[8 + i] < 0 ? 8u << 4 * i : 0;
   }
 
-  return encode_under(weights, byte, rule);
+  return encoded;
 }
 
 // Weighing by E[x^2], which all zeros leave plain.
@@ -305,7 +320,8 @@ __global__ void __launch_bounds__(kThreads, 3) search_kernel(const __grid_consta
   }
 
   bool aligned_out = is_aligned(encode.packed, 8);
-  bool exact = !kBf16 || !rule.all_halves;
+  float global = rule.modelopt ? rule.global_scale : rule.inverse_scale;
+  bool exact = !kBf16 || !rule.ordinary || !rule.all_halves || global > kMostGlobal;
   uint32_t largest = 0;
   ThreadSums sums;
   int segment_index = 0;
@@ -357,11 +373,16 @@ __global__ void __launch_bounds__(kThreads, 3) search_kernel(const __grid_consta
                                                      encode.source.row_blocks.divisor);
       }
 
-      uint32_t byte = exact ? choose<true>(weights, weighing, amax, bf16, encode.search, rule, halves)
-                            : choose<!kBf16>(weights, weighing, amax, bf16, encode.search, rule, halves);
-      Encoded encoded = encode_under<Type>(encode, segment, index, weights, byte, amax, rule, halves);
+      Encoded encoded;
+      if (exact || amax > kMostLargest || amax < kLeastByBits) {
+        encoded = encode_under(weights, choose<true>(weights, weighing, amax, bf16, encode.search, rule, halves), rule);
+      } else {
+        uint32_t byte = choose<!kBf16>(weights, weighing, amax, bf16, encode.search, rule, halves);
+        encoded = encode_by_bits(weights, byte, rule, halves);
+      }
+
       store8(encode.packed + out * kPackedBlock, encoded.codes, aligned_out);
-      encode.scales[out] = static_cast<unsigned char>(byte);
+      encode.scales[out] = static_cast<unsigned char>(encoded.byte);
       if (encode.with_sums) {
         Squares squares;
         if (encoded.d >= 0x1p-100f) {

@@ -1,5 +1,5 @@
 // Rates of the CUDA kernels beside the device's own copy. Prints Markdown tables.
-// usage: sparkfp4-cuda-bench [ROUNDS]      exit status 77 where there is no device
+// usage: sparkfp4-cuda-bench [ROUNDS [HOST_ROUNDS]]      exit status 77 where there is no device
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -395,8 +395,9 @@ void bench_host(int rounds) {
 
 int main(int argc, char **argv) {
   int rounds = argc > 1 ? std::atoi(argv[1]) : 21;
-  if (rounds < 1) {
-    std::fprintf(stderr, "usage: sparkfp4-cuda-bench [ROUNDS]\n");
+  int host_rounds = argc > 2 ? std::atoi(argv[2]) : std::min(rounds, 5);
+  if (rounds < 1 || host_rounds < 0) {
+    std::fprintf(stderr, "usage: sparkfp4-cuda-bench [ROUNDS [HOST_ROUNDS]]\n");
     return 2;
   }
 
@@ -423,6 +424,9 @@ int main(int argc, char **argv) {
     bench.run("Large units");
   }
 
-  bench_host(std::min(rounds, 5));
+  if (host_rounds > 0) {
+    bench_host(host_rounds);
+  }
+
   return 0;
 }

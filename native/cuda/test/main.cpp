@@ -23,13 +23,16 @@ int main(int argc, char **argv) {
   auto each = [](sparkfp4_cuda_context *all) {
     test_each_plain(all);
     test_each_quantized(all);
+    test_each_mxfp4(all);
   };
   const Test kTests[] = {{"each", each},
                          {"plain", test_plain},
                          {"all-bf16", test_all_bf16},
                          {"quantized", test_quantized},
+                         {"strips", test_strips},
                          {"mxfp4", test_mxfp4},
                          {"search", test_search},
+                         {"search-limits", test_search_limits},
                          {"sums-in-order", test_sums_in_order},
                          {"failures", [](sparkfp4_cuda_context *) { test_failures(); }},
                          {"large", test_large}};

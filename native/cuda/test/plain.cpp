@@ -399,6 +399,46 @@ void test_search(sparkfp4_cuda_context *context) {
   }
 }
 
+// Blocks on both sides of the sizes that are searched; importance that weighs nothing, or makes no loss finite.
+void test_search_limits(sparkfp4_cuda_context *context) {
+  Random random(12);
+  const uint32_t kAmaxes[] = {0,         1u << 23,  76u << 23, 0x267fffffu, 77u << 23, 0x26800001u,
+                              120u << 23, 186u << 23, 0x5d7fffffu, 187u << 23, 0x5d800001u, 200u << 23};
+  for (sparkfp4_dtype dtype : {SPARKFP4_BF16, SPARKFP4_F32}) {
+    Unit unit = draw_unit(dtype, Kind::kNormal, 64, std::vector<int64_t>(4, 96), random);
+    uint32_t drop = dtype == SPARKFP4_BF16 ? 16 : 0;
+    for (Bytes &bytes : unit.data) {
+      for (size_t i = 0; i < bytes.size() / element_bytes(dtype); i++) {
+        float amax = bits_float(kAmaxes[i / 16 % 12]);
+        uint32_t bits = float_bits(i % 16 == 3 ? amax : amax * random.uniform()) | random.below(2) << 31;
+        bits >>= drop;
+        std::memcpy(&bytes[i * element_bytes(dtype)], &bits, element_bytes(dtype));
+      }
+    }
+
+    for (int search = SPARKFP4_FOUR_OVER_SIX; search <= SPARKFP4_WEIGHTED_HESSIAN; search++) {
+      sparkfp4_search kind = static_cast<sparkfp4_search>(search);
+      for (float size : {0.0f, 1.0f, 0x1p-140f, 0x1p120f}) {
+        std::vector<float> importance;
+        if (search >= SPARKFP4_WEIGHTED) {
+          importance = draw_importance(kind, 64, random);
+          for (float &h : importance) {
+            h *= size;
+          }
+        }
+
+        const std::vector<float> *h = importance.empty() ? nullptr : &importance;
+        for (sparkfp4_recipe recipe : kRecipes) {
+          compare(context, unit, {recipe, kind, h, 0, true}, 0);
+          for (float scale : {0x1p-60f, 0x1p-12f, 0x1p40f}) {
+            compare(context, unit, {recipe, kind, h, recipe == SPARKFP4_MODELOPT ? scale : 1 / scale, true}, 0);
+          }
+        }
+      }
+    }
+  }
+}
+
 // Squares so far apart that the order of the sums matters.
 void test_sums_in_order(sparkfp4_cuda_context *context) {
   Random random(4);
