@@ -22,8 +22,8 @@ import picocli.CommandLine.Model.OptionSpec;
 class QuantizeOptionsTest {
   private static final Set<String> NO_BYTES =
       Set.of(
-          "--input", "--output", "--device", "--dry-run", "--report", "--overwrite", "--verbose", "--help",
-          "--version");
+          "--input", "--output", "--device", "--dry-run", "--report", "--overwrite", "--verbose", "--quiet",
+          "--log-format", "--help", "--version");
 
   /** Options that want statistics: {@link WeightedSearchTest}, {@link InputScaleTest} and {@link GptqTest} try them. */
   private static final Set<String> OF_STATISTICS =

@@ -129,7 +129,7 @@ class ReportTest {
     tensors.put(name, new StoredTensor(tensors.get(name).dtype(), tensors.get(name).shape(), data));
     CheckpointFiles.write(odd.resolve("model.safetensors"), tensors);
     Path made = folder.resolve("odd-output");
-    succeed("quantize", "--input", odd.toString(), "--output", made.toString());
+    succeed("quantize", "--input", odd.toString(), "--output", made.toString(), "--scale-search", "rtn");
 
     SparkSubmitResult result = succeed("verify", "--source", odd.toString(), "--quantized", made.toString());
 

@@ -270,7 +270,8 @@ class SlabPartitionReaderTest {
     Path large = temporary.resolve("large.safetensors");
     new SafetensorsFixture().add("a", DType.U8, 7L << 30).writeSparse(large, new byte[] {1, 2, 3});
     SourceRow row = SourceRow.of(
-        0, 0, "a", "U8", 5L, null, new ByteRange(0, Files.size(large) - 5, 5), null, null, null, null, null);
+        0, 0, "a", "U8", 5L, null, new ByteRange(0, Files.size(large) - 5, 5), null, null, null, null, null,
+        null, null);
     SlabPartition partition = new SlabPartition(List.of(SafetensorsFixture.slabFile(large)), List.of(row));
     StructType data = new StructType().add(SCHEMA.apply("data0"));
     try (SlabPartitionReader reader = new SlabPartitionReader(
@@ -305,7 +306,7 @@ class SlabPartitionReaderTest {
           5, slab, "unit", "U8", 100_001L, slab == 1 ? 0.5f : null,
           new ByteRange(0, start + slab * 100_001L, 100_001),
           slab == 2 ? new ByteRange(0, start, 100_001) : null,
-          null, null, null, null));
+          null, null, null, null, null, null));
     }
 
     SlabFile slabFile = Files.exists(file)
