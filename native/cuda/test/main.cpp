@@ -23,8 +23,11 @@ int main(int argc, char **argv) {
   auto each = [](sparkfp4_cuda_context *all) {
     test_each_plain(all);
     test_each_quantized(all);
+    test_each_keys(all);
   };
   const Test kTests[] = {{"each", each},
+                         {"each-keys", test_each_keys},
+                         {"keys", test_keys},
                          {"plain", test_plain},
                          {"all-bf16", test_all_bf16},
                          {"quantized", test_quantized},
