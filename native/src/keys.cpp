@@ -1,6 +1,5 @@
 // The C interface of the MXFP4 kernels: checks arguments, chooses the tier.
-#include "key_kernel.h"
-#include "segments.h"
+#include "key_arguments.h"
 
 namespace sparkfp4 {
 namespace {
@@ -22,46 +21,6 @@ const KeyKernel *key_kernel(sparkfp4_tier tier) {
 #endif
 
   return &kScalarKeys;
-}
-
-bool valid(sparkfp4_scale_rule rule) { return rule >= SPARKFP4_CEIL && rule <= SPARKFP4_BEST_OF_TWO; }
-bool valid(sparkfp4_dtype dtype) { return dtype >= SPARKFP4_BF16 && dtype <= SPARKFP4_F32; }
-bool valid_eps(float eps) { return eps > 0 && eps <= __FLT_MAX__; }
-int64_t bytes(sparkfp4_dtype dtype) { return dtype == SPARKFP4_F32 ? 4 : 2; }
-
-// rows * cols elements of whole blocks, whose bytes can be counted.
-bool valid_rows(int64_t rows, int64_t cols) {
-  int64_t total = 0;
-  return cols > 0 && cols % kKeyBlock == 0 && add_elements(rows, cols, &total);
-}
-
-bool valid(const sparkfp4_key_form *form) {
-  return form != nullptr && form->dim > 0 && form->dim <= kMaxKeyBlocks * kKeyBlock && form->dim % kKeyBlock == 0 &&
-         (!form->hadamard || (form->dim & (form->dim - 1)) == 0) && valid(form->rule) &&
-         (form->norm_weight == nullptr) == (form->norm_bias == nullptr) &&
-         (form->norm_weight == nullptr || valid_eps(form->eps));
-}
-
-// Pages of at least page_bytes, all slots below their end.
-bool valid(const sparkfp4_pages *pages, int64_t token_bytes, const int64_t *slots, int64_t count) {
-  int64_t page_bytes;
-  int64_t size;
-  int64_t capacity;
-  if (pages == nullptr || count < 0 || (count > 0 && slots == nullptr) || pages->count < 0 || pages->tokens <= 0 ||
-      (pages->count > 0 && pages->data == nullptr) ||
-      __builtin_mul_overflow(pages->tokens, token_bytes, &page_bytes) || pages->stride < page_bytes ||
-      __builtin_mul_overflow(pages->count, pages->stride, &size) ||
-      __builtin_mul_overflow(pages->count, pages->tokens, &capacity)) {
-    return false;
-  }
-
-  for (int64_t i = 0; i < count; i++) {
-    if (slots[i] >= capacity) {
-      return false;
-    }
-  }
-
-  return true;
 }
 
 sparkfp4_status result(int64_t bad, int64_t *bad_row) {
@@ -101,8 +60,7 @@ using namespace sparkfp4;
 sparkfp4_status sparkfp4_mxfp4_quantize(sparkfp4_tier tier, sparkfp4_scale_rule rule, sparkfp4_dtype dtype,
                                         const void *data, int64_t rows, int64_t cols, void *packed, void *scales,
                                         int64_t *bad_row) {
-  if (!valid(rule) || !valid(dtype) || !valid_rows(rows, cols) || bad_row == nullptr ||
-      (rows > 0 && (data == nullptr || packed == nullptr || scales == nullptr))) {
+  if (!valid(rule) || !valid(dtype) || bad_row == nullptr || !valid_quantize(rows, cols, data, packed, scales)) {
     return SPARKFP4_INVALID;
   }
 
@@ -132,9 +90,8 @@ sparkfp4_status sparkfp4_mxfp4_quantize(sparkfp4_tier tier, sparkfp4_scale_rule 
 sparkfp4_status sparkfp4_key_insert(sparkfp4_tier tier, const sparkfp4_key_form *form, sparkfp4_dtype dtype,
                                     const void *keys, int64_t tokens, const int64_t *slots,
                                     const sparkfp4_pages *pages, int64_t *bad_row) {
-  if (!valid(form) || !valid(dtype) || !valid_rows(tokens, form->dim) ||
-      !valid(pages, form->dim / 2 + form->dim / kKeyBlock, slots, tokens) || bad_row == nullptr ||
-      (tokens > 0 && keys == nullptr)) {
+  if (!valid(dtype) || bad_row == nullptr || !valid_insert(form, keys, tokens, slots, pages) ||
+      !below_end(slots, tokens, pages)) {
     return SPARKFP4_INVALID;
   }
 
@@ -156,13 +113,10 @@ sparkfp4_status sparkfp4_query_quantize(sparkfp4_tier tier, sparkfp4_scale_rule 
                                         const void *query, sparkfp4_dtype weights_dtype, const void *weights,
                                         float weight_scale, int64_t tokens, int64_t heads, int64_t padded_heads,
                                         void *packed, void *scales, float *weights_out, int64_t *bad_row) {
-  constexpr int64_t kDim = 128;
+  constexpr int64_t kDim = kQueryDim;
   constexpr int64_t kBlocks = kDim / kKeyBlock;
-  int64_t rows = 0;
-  if (!valid(rule) || !valid(dtype) || !valid(weights_dtype) || tokens < 0 || heads < 0 || padded_heads < heads ||
-      __builtin_mul_overflow(tokens, padded_heads, &rows) || !valid_rows(rows, kDim) || bad_row == nullptr ||
-      (rows > 0 && (query == nullptr || weights == nullptr || packed == nullptr || scales == nullptr ||
-                    weights_out == nullptr))) {
+  if (!valid(rule) || !valid(dtype) || !valid(weights_dtype) || bad_row == nullptr ||
+      !valid_query(tokens, heads, padded_heads, query, weights, packed, scales, weights_out)) {
     return SPARKFP4_INVALID;
   }
 
@@ -201,8 +155,7 @@ sparkfp4_status sparkfp4_query_quantize(sparkfp4_tier tier, sparkfp4_scale_rule 
 
 sparkfp4_status sparkfp4_rms_norm(sparkfp4_tier tier, sparkfp4_dtype dtype, const void *data, int64_t rows,
                                   int64_t cols, const float *weight, float eps, void *out, int64_t *bad_row) {
-  if (!valid(dtype) || !valid_rows(rows, cols) || weight == nullptr || !valid_eps(eps) || bad_row == nullptr ||
-      (rows > 0 && (data == nullptr || out == nullptr))) {
+  if (!valid(dtype) || bad_row == nullptr || !valid_norm(rows, cols, data, weight, eps, out)) {
     return SPARKFP4_INVALID;
   }
 
@@ -220,7 +173,7 @@ sparkfp4_status sparkfp4_latent_insert(sparkfp4_tier tier, sparkfp4_dtype dtype,
                                        int64_t tokens, const float *weight, float eps, int round_to_bf16,
                                        void *latent_out, const int64_t *slots, int64_t slot_count,
                                        const sparkfp4_pages *pages, int64_t *bad_row) {
-  if (slot_count > tokens || !valid(pages, kEntryBytes, slots, slot_count) || (slot_count > 0 && rope == nullptr)) {
+  if (!valid_entries(rope, tokens, slots, slot_count, pages) || !below_end(slots, slot_count, pages)) {
     return SPARKFP4_INVALID;
   }
 

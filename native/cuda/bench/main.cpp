@@ -16,6 +16,9 @@
 
 #include "sparkfp4_cuda.h"
 
+// Keys, queries and latents, beside the device's copy of as many bytes.
+void bench_keys(int rounds);
+
 namespace {
 
 constexpr int64_t kCols = 7168;
@@ -424,6 +427,7 @@ int main(int argc, char **argv) {
     bench.run("Large units");
   }
 
+  bench_keys(rounds);
   if (host_rounds > 0) {
     bench_host(host_rounds);
   }

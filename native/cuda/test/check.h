@@ -135,6 +135,8 @@ void require_same(const Encoded &expected, const Encoded &actual, const std::str
 // Every kernel once over little data: for a sanitizer, under which the others would take hours.
 void test_each_plain(sparkfp4_cuda_context *context);
 void test_each_quantized(sparkfp4_cuda_context *context);
+void test_each_keys(sparkfp4_cuda_context *context);
+void test_keys(sparkfp4_cuda_context *context);
 void test_plain(sparkfp4_cuda_context *context);
 void test_all_bf16(sparkfp4_cuda_context *context);
 void test_quantized(sparkfp4_cuda_context *context);

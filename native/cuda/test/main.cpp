@@ -24,8 +24,11 @@ int main(int argc, char **argv) {
     test_each_plain(all);
     test_each_quantized(all);
     test_each_mxfp4(all);
+    test_each_keys(all);
   };
   const Test kTests[] = {{"each", each},
+                         {"each-keys", test_each_keys},
+                         {"keys", test_keys},
                          {"plain", test_plain},
                          {"all-bf16", test_all_bf16},
                          {"quantized", test_quantized},

@@ -8,6 +8,8 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
 import org.sparkfp4.formats.ScaleRule;
+import org.sparkfp4.kernels.Device;
+import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.keys.KeyJob;
 import org.sparkfp4.keys.KeyOptions;
 import org.sparkfp4.safetensors.RawFileSystem;
@@ -65,6 +67,9 @@ final class QuantizeKeysCommand implements Callable<Integer> {
       description = "Of the block scales: ceil (default, vLLM's), floor, even or best-of-two.")
   private String scaleRule;
 
+  @Mixin
+  private DeviceOption device;
+
   @Option(names = "--model", defaultValue = "", paramLabel = "NAME",
       description = "The model's name, for the metadata.")
   private String model;
@@ -86,6 +91,7 @@ final class QuantizeKeysCommand implements Callable<Integer> {
     KeyOptions options = options();
     SparkSession spark = Session.start("sparkfp4 quantize-keys " + output);
     RunSettings settings = RunSettings.of(spark);
+    KernelChoice kernels = kernels(settings);
     Configuration conf = spark.sessionState().newHadoopConf();
     Path folder = qualified(conf, output);
     for (String input : inputs) {
@@ -94,9 +100,9 @@ final class QuantizeKeysCommand implements Callable<Integer> {
 
     Storage storage = Storage.of(folder, conf, settings.commit());
     KeyJob job = KeyJob.plan(spark, inputs, table, keyType, options, storage.fs(), folder, settings.commit(),
-        settings.kernels().tier(), Version.product());
+        kernels, Version.product());
     if (!dryRun) {
-      KernelProbe.require(spark, settings.kernels().onHost());
+      KernelProbe.require(spark, kernels);
       ResumeHint hint = new ResumeHint(spec.commandLine().getErr(), ResumeHint.command(spec));
       try {
         job.run(overwrite);
@@ -108,6 +114,20 @@ final class QuantizeKeysCommand implements Callable<Integer> {
     spec.commandLine().getOut().println(job.summary().text());
     spec.commandLine().getOut().flush();
     return CommandLine.ExitCode.OK;
+  }
+
+  /** Key kernels work on host memory: a device of the session's that is for columns of a GPU leaves them to the CPU. */
+  private KernelChoice kernels(RunSettings settings) {
+    KernelChoice kernels;
+    try {
+      kernels = device.over(settings.kernels().onHost());
+    } catch (IllegalArgumentException e) {
+      throw new ParameterException(spec.commandLine(), e.getMessage(), e);
+    }
+
+    require(kernels.device() != Device.RAPIDS,
+        "Invalid --device: rapids (the RAPIDS Accelerator has no part in this command; it must be auto, cpu or cuda)");
+    return kernels;
   }
 
   private KeyOptions options() {

@@ -30,7 +30,7 @@ final class FileRangeTask extends KeyTask<Integer> {
       try (BufferAllocator allocator = ArrowUtils.rootAllocator().newChildAllocator("keys", 0, Long.MAX_VALUE);
           FileRanges files = new FileRanges(plan().files(), settings().read(), conf());
           RangeImage image =
-              new RangeImage(plan(), range, KeyKernels.forTier(settings().tier()), allocator);
+              new RangeImage(plan(), range, KeyKernels.chosen(settings().kernels()), allocator);
           StagedFile file = begin(output(), range.id(), range.file(), true, context)) {
         if (tensor.kind() == CacheTensor.Kind.ROWS) {
           readRows(tensor, image, files, allocator);

@@ -16,6 +16,7 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.util.SerializableConfiguration;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.sink.BadSourceException;
 import org.sparkfp4.sink.FreeSpace;
 import org.sparkfp4.sink.OutputLock;
@@ -34,17 +35,17 @@ public final class KeyJob {
   private final KeyPlan plan;
   private final KeyTable table;
   private final String commit;
-  private final String tier;
+  private final KernelChoice kernels;
   private final String writer;
 
-  private KeyJob(SparkSession spark, KeyFolder folder, KeyPlan plan, KeyTable table, String commit, String tier,
-      String writer) {
+  private KeyJob(SparkSession spark, KeyFolder folder, KeyPlan plan, KeyTable table, String commit,
+      KernelChoice kernels, String writer) {
     this.spark = spark;
     this.folder = folder;
     this.plan = plan;
     this.table = table;
     this.commit = commit;
-    this.tier = tier;
+    this.kernels = kernels;
     this.writer = writer;
   }
 
@@ -57,17 +58,18 @@ public final class KeyJob {
    * @param fs of the output
    * @param output its folder
    * @param commit how files get their names
-   * @param tier of the kernels
+   * @param kernels device and tier
    * @param writer the product's name and version
    * @throws InvalidKeysException naming what cannot be cached
    */
   public static KeyJob plan(SparkSession spark, List<String> inputs, String tableName, String keyType,
-      KeyOptions options, FileSystem fs, Path output, String commit, String tier, String writer) throws IOException {
+      KeyOptions options, FileSystem fs, Path output, String commit, KernelChoice kernels, String writer)
+      throws IOException {
     Configuration conf = spark.sessionState().newHadoopConf();
     KeyPlanner planner = new KeyPlanner(conf, KeyInputs.open(conf, inputs), options);
     KeyTable table = tableName == null ? null : KeyTable.open(spark, tableName, keyType);
     KeyPlan plan = table == null ? planner.plan(String.join(", ", inputs)) : planner.plan(table);
-    return new KeyJob(spark, new KeyFolder(fs, output), plan, table, commit, tier, writer);
+    return new KeyJob(spark, new KeyFolder(fs, output), plan, table, commit, kernels, writer);
   }
 
   /** What the run makes, for people. */
@@ -113,7 +115,7 @@ public final class KeyJob {
     Broadcast<SerializableConfiguration> conf =
         context.broadcast(new SerializableConfiguration(spark.sessionState().newHadoopConf()));
     TaskSettings settings = new TaskSettings(folder.path().toString(), commit,
-        UUID.randomUUID().toString().substring(0, 8), tier, spark.conf().get("spark.fp4.read", "mmap"));
+        UUID.randomUUID().toString().substring(0, 8), kernels, spark.conf().get("spark.fp4.read", "mmap"));
     try {
       Map<Integer, ShardRecord> finished = folder.finished(plan);
       List<Integer> layers = IntStream.range(0, plan.layers().size()).boxed()

@@ -34,7 +34,7 @@ final class TableRangeTask extends KeyTask<InternalRow> {
     CacheTensor tensor = plan().tensors().get(range.tensor());
     int keyBytes = tensor.dim() * tensor.type().bytes();
     try (BufferAllocator allocator = ArrowUtils.rootAllocator().newChildAllocator("keys", 0, Long.MAX_VALUE);
-        RangeImage image = new RangeImage(plan(), range, KeyKernels.forTier(settings().tier()), allocator);
+        RangeImage image = new RangeImage(plan(), range, KeyKernels.chosen(settings().kernels()), allocator);
         ArrowBuf keys = allocator.buffer((long) RangeImage.BATCH * keyBytes);
         StagedFile file = begin(output(), range.id(), range.file(), true, context)) {
       long[] slots = new long[RangeImage.BATCH];

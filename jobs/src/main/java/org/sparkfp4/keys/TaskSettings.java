@@ -1,6 +1,7 @@
 package org.sparkfp4.keys;
 
 import java.io.Serializable;
+import org.sparkfp4.kernels.KernelChoice;
 
 /**
  * What every task of a run must know beside the plan.
@@ -8,8 +9,8 @@ import java.io.Serializable;
  * @param output the output's folder
  * @param commit how files get their names: auto, rename or direct
  * @param run the run's own id
- * @param tier of the kernels
+ * @param kernels device and tier
  * @param read how local files are read: mmap or pread
  */
-public record TaskSettings(String output, String commit, String run, String tier, String read)
+public record TaskSettings(String output, String commit, String run, KernelChoice kernels, String read)
     implements Serializable {}

@@ -257,7 +257,8 @@ class ManifestTest {
     manifest.set("files", files);
     manifest.path("shards").forEach(shard -> {
       ((ObjectNode) shard).remove("source");
-      shard.path("layers").forEach(layer -> ((ObjectNode) layer).remove(List.of("gptqRows", "subnormalScales", "largestScales")));
+      shard.path("layers").forEach(
+          layer -> ((ObjectNode) layer).remove(List.of("gptqRows", "subnormalScales", "largestScales")));
     });
     JSON.writeValue(old.resolve(MANIFEST).toFile(), manifest);
     Map<String, String> before = Outputs.identities(old, "");

@@ -13,6 +13,7 @@ import org.sparkfp4.formats.KeyForm;
 import org.sparkfp4.formats.KeyPage;
 import org.sparkfp4.formats.Mxfp4Codec;
 import org.sparkfp4.formats.RmsNorm;
+import org.sparkfp4.kernels.KernelChoice;
 
 /**
  * {@code mxfp4_fused_prologue}: what comes before sparse attention, for a batch of tokens: the RMSNorms of q_a and
@@ -46,9 +47,9 @@ public final class FusedPrologue implements
 
   private final LazyKeyKernel kernel;
 
-  /** @param tier of the kernels: "auto" or a tier's name */
-  public FusedPrologue(String tier) {
-    this.kernel = new LazyKeyKernel(tier);
+  /** @param choice of the kernels */
+  public FusedPrologue(KernelChoice choice) {
+    this.kernel = new LazyKeyKernel(choice);
   }
 
   @Override

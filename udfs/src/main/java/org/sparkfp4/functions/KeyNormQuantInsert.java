@@ -11,6 +11,7 @@ import org.sparkfp4.formats.KeyForm;
 import org.sparkfp4.formats.KeyPage;
 import org.sparkfp4.formats.LayerNorm;
 import org.sparkfp4.formats.ScaleRule;
+import org.sparkfp4.kernels.KernelChoice;
 
 /**
  * {@code mxfp4_k_norm_quant_insert}: LayerNorm, MXFP4 and cache insert of a batch of indexer keys. Tensors are payloads
@@ -38,9 +39,9 @@ public final class KeyNormQuantInsert implements
 
   private final LazyKeyKernel kernel;
 
-  /** @param tier of the kernels: "auto" or a tier's name */
-  public KeyNormQuantInsert(String tier) {
-    this.kernel = new LazyKeyKernel(tier);
+  /** @param choice of the kernels */
+  public KeyNormQuantInsert(KernelChoice choice) {
+    this.kernel = new LazyKeyKernel(choice);
   }
 
   @Override

@@ -26,8 +26,9 @@ final class KeySqlFunctions {
       boolean withRule = arguments.size() == 4;
       var given = new ArrayList<>(SqlFunctions.checked(quantize.getName(), arguments, withRule ? 4 : 3));
       given.addAll(Collections.nCopies(withRule ? 0 : 1, SqlFunctions.absent(DataTypes.StringType)));
-      return SqlFunctions.expression(quantize.getName(), ToScalaUDF.apply(new Mxfp4Quantize(SqlFunctions.kernels().tier())),
-          Mxfp4Quantize.RETURN_TYPE, given, List.of(BINARY, STRING, LONG, STRING));
+      return SqlFunctions.expression(quantize.getName(),
+          ToScalaUDF.apply(new Mxfp4Quantize(SqlFunctions.kernels().onHost())), Mxfp4Quantize.RETURN_TYPE, given,
+          List.of(BINARY, STRING, LONG, STRING));
     });
     ExpressionInfo dequantize = dequantizeInfo();
     SqlFunctions.inject(extensions, dequantize, arguments -> SqlFunctions.expression(dequantize.getName(),
@@ -35,17 +36,17 @@ final class KeySqlFunctions {
         SqlFunctions.checked(dequantize.getName(), arguments, 2), List.of(BINARY, BINARY)));
     ExpressionInfo insert = insertInfo();
     SqlFunctions.inject(extensions, insert, arguments -> SqlFunctions.expression(insert.getName(),
-        ToScalaUDF.apply(new KeyNormQuantInsert(SqlFunctions.kernels().tier())), KeyNormQuantInsert.RETURN_TYPE,
+        ToScalaUDF.apply(new KeyNormQuantInsert(SqlFunctions.kernels().onHost())), KeyNormQuantInsert.RETURN_TYPE,
         SqlFunctions.checked(insert.getName(), arguments, 11),
         List.of(BINARY, STRING, INT, BINARY, BINARY, FLOAT, BINARY, BINARY, INT, BINARY, INT)));
     ExpressionInfo query = queryInfo();
     SqlFunctions.inject(extensions, query, arguments -> SqlFunctions.expression(query.getName(),
-        ToScalaUDF.apply(new QueryQuant(SqlFunctions.kernels().tier())), QueryQuant.RETURN_TYPE,
+        ToScalaUDF.apply(new QueryQuant(SqlFunctions.kernels().onHost())), QueryQuant.RETURN_TYPE,
         SqlFunctions.checked(query.getName(), arguments, 7),
         List.of(BINARY, STRING, BINARY, STRING, FLOAT, INT, INT)));
     ExpressionInfo prologue = prologueInfo();
     SqlFunctions.inject(extensions, prologue, arguments -> SqlFunctions.expression(prologue.getName(),
-        ToScalaUDF.apply(new FusedPrologue(SqlFunctions.kernels().tier())), FusedPrologue.RETURN_TYPE,
+        ToScalaUDF.apply(new FusedPrologue(SqlFunctions.kernels().onHost())), FusedPrologue.RETURN_TYPE,
         SqlFunctions.checked(prologue.getName(), arguments, 18),
         List.of(BINARY, BINARY, BINARY, BINARY, STRING, BINARY, BINARY, BINARY, BINARY, FLOAT, BINARY, INT, BINARY,
             BINARY, BINARY, BINARY, INT, INT)));

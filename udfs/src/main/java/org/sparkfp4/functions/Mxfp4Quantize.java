@@ -10,6 +10,7 @@ import org.apache.spark.sql.util.ArrowUtils;
 import org.sparkfp4.formats.ElementType;
 import org.sparkfp4.formats.Mxfp4Codec;
 import org.sparkfp4.formats.ScaleRule;
+import org.sparkfp4.kernels.KernelChoice;
 
 /**
  * MXFP4 of a tensor: {@code (payload, dtype, cols, rule)}, see {@link Mxfp4Codec}. The result is {@link #RETURN_TYPE}:
@@ -22,9 +23,9 @@ public final class Mxfp4Quantize implements UDF4<byte[], String, Long, String, R
 
   private final LazyKeyKernel kernel;
 
-  /** @param tier of the kernels: "auto" or a tier's name */
-  public Mxfp4Quantize(String tier) {
-    this.kernel = new LazyKeyKernel(tier);
+  /** @param choice of the kernels */
+  public Mxfp4Quantize(KernelChoice choice) {
+    this.kernel = new LazyKeyKernel(choice);
   }
 
   @Override

@@ -10,6 +10,7 @@ import org.apache.spark.sql.util.ArrowUtils;
 import org.sparkfp4.formats.ElementType;
 import org.sparkfp4.formats.IndexQuery;
 import org.sparkfp4.formats.ScaleRule;
+import org.sparkfp4.kernels.KernelChoice;
 
 /**
  * {@code mxfp4_q_quant}: a batch of indexer queries, see {@link IndexQuery}. Arguments: index_q, a payload [tokens,
@@ -25,9 +26,9 @@ public final class QueryQuant implements UDF7<byte[], String, byte[], String, Fl
 
   private final LazyKeyKernel kernel;
 
-  /** @param tier of the kernels: "auto" or a tier's name */
-  public QueryQuant(String tier) {
-    this.kernel = new LazyKeyKernel(tier);
+  /** @param choice of the kernels */
+  public QueryQuant(KernelChoice choice) {
+    this.kernel = new LazyKeyKernel(choice);
   }
 
   @Override

@@ -16,7 +16,7 @@ import org.sparkfp4.formats.ScaleRule;
  * or a slot that is outside the cache or named twice, is an {@link IllegalArgumentException} before anything is written.
  */
 public interface KeyKernel {
-  /** {@code java} (the reference), {@code scalar}, {@code avx2} or {@code avx512}. */
+  /** {@code java} (the reference), {@code scalar}, {@code avx2}, {@code avx512} or {@code cuda}. */
   String tier();
 
   /**

@@ -3,9 +3,22 @@ package org.sparkfp4.kernels;
 import java.util.Arrays;
 import java.util.List;
 
-/** The MXFP4 kernels of the tiers that {@link Nvfp4Kernels} has. */
+/** The MXFP4 kernels of the devices and tiers that {@link Nvfp4Kernels} has. */
 public final class KeyKernels {
+  private static final KeyKernel CUDA = new NativeKeyKernel(new CudaKeyCalls(Nvfp4Kernels.hostContexts()));
+
   private KeyKernels() {}
+
+  /**
+   * The kernel of a choice, as {@link Nvfp4Kernels#chosen} settles it.
+   *
+   * @throws IllegalArgumentException if the tier or the device is not to be had here, saying why
+   * @throws IllegalStateException if there is a native library that cannot be used, or the choice is {@link
+   *     Device#RAPIDS}
+   */
+  public static KeyKernel chosen(KernelChoice choice) {
+    return of(Nvfp4Kernels.chosen(choice));
+  }
 
   /**
    * The kernel of a tier, named and chosen as {@link Nvfp4Kernels#forTier} does.
@@ -17,16 +30,20 @@ public final class KeyKernels {
     return of(Nvfp4Kernels.forTier(tier));
   }
 
-  /** The kernels that this processor and class path have, slowest first. */
+  /** The kernels that this machine and class path have: the processor's, slowest first, then the GPU's. */
   public static List<KeyKernel> available() {
     return Nvfp4Kernels.available().stream().map(KeyKernels::of).toList();
   }
 
   private static KeyKernel of(Nvfp4Kernel chosen) {
+    if (chosen instanceof CudaKernel) {
+      return CUDA;
+    }
+
     return Arrays.stream(NativeKernel.Tier.values())
         .filter(tier -> tier.title().equals(chosen.tier()))
         .findFirst()
-        .<KeyKernel>map(NativeKeyKernel::new)
+        .<KeyKernel>map(tier -> new NativeKeyKernel(new CpuKeyCalls(tier)))
         .orElseGet(JavaKeyKernel::new);
   }
 }

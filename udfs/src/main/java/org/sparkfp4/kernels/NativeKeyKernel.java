@@ -11,26 +11,26 @@ import org.sparkfp4.formats.RmsNorm;
 import org.sparkfp4.formats.ScaleRule;
 import org.sparkfp4.formats.SlotMapping;
 
-/** A tier of the native library. The library says which row is bad; what is bad in it is asked of the reference. */
+/** A tier of a native library. The library says which row is bad; what is bad in it is asked of the reference. */
 final class NativeKeyKernel implements KeyKernel {
-  private final NativeKernel.Tier tier;
+  private final KeyCalls calls;
   private final KeyKernel reference = new JavaKeyKernel();
 
-  NativeKeyKernel(NativeKernel.Tier tier) {
-    this.tier = tier;
+  NativeKeyKernel(KeyCalls calls) {
+    this.calls = calls;
   }
 
   @Override
   public String tier() {
-    return tier.title();
+    return calls.tier();
   }
 
   @Override
   public void quantize(ScaleRule rule, ElementType type, long data, long rows, int cols, long packed, long scales) {
     KeyArguments.checkRows(rows, cols);
     long[] bad = new long[1];
-    int status = KeyBinding.quantize(
-        tier.ordinal(), rule.ordinal(), NativeKernel.code(type), data, rows, cols, packed, scales, bad);
+    int status = calls.quantize(
+        rule.ordinal(), NativeKernel.code(type), data, rows, cols, packed, scales, bad);
     check(status, bad[0], () -> reference.quantize(
         rule, type, data + bad[0] * cols * type.bytes(), 1, cols, packed, scales));
   }
@@ -43,10 +43,9 @@ final class NativeKeyKernel implements KeyKernel {
     int used = SlotMapping.check(JavaKeyKernel.longs(slots, slotCount), tokens, pages.slots());
     LayerNorm norm = form.norm();
     long[] bad = new long[1];
-    int status = KeyBinding.insert(tier.ordinal(), form.rule().ordinal(), form.dim(),
-        norm == null ? null : norm.weight(), norm == null ? null : norm.bias(), norm == null ? 0 : norm.eps(),
-        form.roundToBf16(), form.hadamard(), NativeKernel.code(type), keys, used, slots, pages.address(),
-        pages.count(), pages.tokens(), pages.stride(), bad);
+    int status = calls.insert(form.rule().ordinal(), form.dim(), norm == null ? null : norm.weight(),
+        norm == null ? null : norm.bias(), norm == null ? 0 : norm.eps(), form.roundToBf16(), form.hadamard(),
+        NativeKernel.code(type), keys, used, slots, pages, bad);
     check(status, bad[0], () -> reference.insert(
         form, type, keys + bad[0] * form.dim() * type.bytes(), 1, slots + bad[0] * Long.BYTES, 1, pages));
   }
@@ -57,9 +56,8 @@ final class NativeKeyKernel implements KeyKernel {
     IndexQuery.requireHeads(heads, paddedHeads);
     KeyArguments.checkRows(Math.multiplyExact(tokens, (long) paddedHeads), IndexQuery.DIM);
     long[] bad = new long[1];
-    int status = KeyBinding.query(tier.ordinal(), rule.ordinal(), NativeKernel.code(type), query,
-        NativeKernel.code(weightType), weights, weightScale, tokens, heads, paddedHeads, packed, scales, weightsOut,
-        bad);
+    int status = calls.query(rule.ordinal(), NativeKernel.code(type), query, NativeKernel.code(weightType), weights,
+        weightScale, tokens, heads, paddedHeads, packed, scales, weightsOut, bad);
     check(status, bad[0], () -> reference.quantize(
         rule, type, query + bad[0] * IndexQuery.DIM * type.bytes(), 1, IndexQuery.DIM, packed, scales));
   }
@@ -69,8 +67,7 @@ final class NativeKeyKernel implements KeyKernel {
     int cols = norm.weight().length;
     KeyArguments.checkRows(rows, cols);
     long[] bad = new long[1];
-    int status = KeyBinding.normalise(
-        tier.ordinal(), NativeKernel.code(type), data, rows, norm.weight(), norm.eps(), out, bad);
+    int status = calls.normalise(NativeKernel.code(type), data, rows, norm.weight(), norm.eps(), out, bad);
     check(status, bad[0], () -> reference.normalise(norm, type, data + bad[0] * cols * type.bytes(), 1, out));
   }
 
@@ -80,9 +77,8 @@ final class NativeKeyKernel implements KeyKernel {
     KeyArguments.checkLatents(norm, tokens, pages);
     int used = SlotMapping.check(JavaKeyKernel.longs(slots, slotCount), tokens, pages.slots());
     long[] bad = new long[1];
-    int status = KeyBinding.latents(tier.ordinal(), NativeKernel.code(type), latents, rope, tokens, norm.weight(),
-        norm.eps(), roundToBf16, latentsOut, slots, used, pages.address(), pages.count(), pages.tokens(),
-        pages.stride(), bad);
+    int status = calls.latents(NativeKernel.code(type), latents, rope, tokens, norm.weight(), norm.eps(),
+        roundToBf16, latentsOut, slots, used, pages, bad);
     int latentBytes = norm.weight().length * type.bytes();
     check(status, bad[0], () -> reference.insertLatents(norm, roundToBf16, type, latents + bad[0] * latentBytes,
         rope + bad[0] * Fp8DsMla.ROPE * type.bytes(), 1, latentsOut,
@@ -101,8 +97,7 @@ final class NativeKeyKernel implements KeyKernel {
 
         throw new IllegalStateException("Cannot say what is not finite in row " + badRow + ": the reference takes it");
       }
-      case NativeBinding.OUT_OF_MEMORY -> throw new OutOfMemoryError("Cannot allocate the weights of a native norm");
-      default -> throw new IllegalStateException("Cannot run the " + tier() + " kernel of keys: status " + status);
+      default -> throw calls.failure(status);
     }
   }
 }

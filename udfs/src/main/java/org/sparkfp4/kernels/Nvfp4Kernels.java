@@ -14,7 +14,8 @@ public final class Nvfp4Kernels {
   private static final Logger LOG = LoggerFactory.getLogger(Nvfp4Kernels.class);
   private static final String AUTO = "auto";
   private static final AtomicBoolean TOLD = new AtomicBoolean();
-  private static final Nvfp4Kernel CUDA = new CudaKernel(new CudaContexts());
+  private static final CudaMemory HOST = new CudaContexts();
+  private static final Nvfp4Kernel CUDA = new CudaKernel(HOST);
 
   private Nvfp4Kernels() {}
 
@@ -110,6 +111,11 @@ public final class Nvfp4Kernels {
     }
 
     return List.copyOf(kernels);
+  }
+
+  /** The contexts by which a task's CUDA kernels of all kinds reach host memory. */
+  static CudaMemory hostContexts() {
+    return HOST;
   }
 
   private static List<Nvfp4Kernel> tiers() {
