@@ -50,7 +50,10 @@ void handle(int signal, siginfo_t *info, void *context) {
   for (Slot &slot : slots) {
     uintptr_t begin = slot.begin.load(std::memory_order_acquire);
     uintptr_t end = slot.end.load(std::memory_order_relaxed);
-    if (begin > kTaken && address >= begin && address < end) {
+    // a watch that ended and another that began in its place in between would pair one's begin with the other's end
+    std::atomic_thread_fence(std::memory_order_acquire);
+    bool same = slot.begin.load(std::memory_order_relaxed) == begin;
+    if (same && begin > kTaken && address >= begin && address < end) {
       slot.faulted.store(true, std::memory_order_release);
       if (replace(address, end)) {
         return;

@@ -134,9 +134,9 @@ final class QuantizeCommand implements Callable<Integer> {
     RunSettings settings = RunSettings.of(spark);
     KernelChoice kernels = option(() -> device.over(settings.kernels()));
     Configuration conf = spark.sessionState().newHadoopConf();
-    ReportFiles report = reportOption.files(spec, conf);
     Path folder = qualified(conf, output);
     SeparateFolders.require(qualified(conf, input), folder);
+    ReportFiles report = reportOption.files(spec, conf, qualified(conf, input), folder);
     Storage storage = Storage.of(folder, conf, settings.commit());
     Checkpoint source = Checkpoint.open(conf, input);
     ModelFamily family = familyOption.family(conf, source.config());

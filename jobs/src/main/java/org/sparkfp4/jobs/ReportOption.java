@@ -2,6 +2,7 @@ package org.sparkfp4.jobs;
 
 import java.io.IOException;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
 import org.sparkfp4.report.ReportFiles;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -13,14 +14,27 @@ final class ReportOption {
       description = "Write a page with plots, and beside it FILE.json and the table FILE.parquet, a row a layer.")
   private String file;
 
-  /** Where the report goes, seen to be writable as far as names tell; null where none is wanted. */
-  ReportFiles files(CommandSpec spec, Configuration conf) throws IOException {
+  /** Whether a report is wanted. */
+  boolean isGiven() {
+    return file != null;
+  }
+
+  /**
+   * Where the report goes, seen to be writable as far as names tell; null where none is wanted.
+   *
+   * @param checkpoints folders that it must not be in, qualified
+   */
+  ReportFiles files(CommandSpec spec, Configuration conf, Path... checkpoints) throws IOException {
     if (file == null) {
       return null;
     }
 
     try {
       ReportFiles files = ReportFiles.of(file);
+      for (Path checkpoint : checkpoints) {
+        SeparateFolders.requireOutside(files.folder(conf), checkpoint);
+      }
+
       files.requireOwn(conf);
       return files;
     } catch (IllegalArgumentException e) {

@@ -24,6 +24,14 @@ final class SeparateFolders {
     }
   }
 
+  /** Refuses a folder for a report that is, or is in, a checkpoint's: it might replace a file of it. */
+  static void requireOutside(Path report, Path checkpoint) throws IOException {
+    if ((real(report) + "/").startsWith(real(checkpoint) + "/")) {
+      throw new JobException("Cannot write the report to " + report + ": it is in the checkpoint " + checkpoint
+          + "; choose a folder outside");
+    }
+  }
+
   private static String real(Path path) throws IOException {
     if (!"file".equals(path.toUri().getScheme())) {
       return path.toString();

@@ -3,6 +3,7 @@ package org.sparkfp4.jobs;
 import java.io.IOException;
 import java.util.concurrent.Callable;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.LocatedTensor;
@@ -13,18 +14,19 @@ import org.sparkfp4.report.ExpertLoad;
 import org.sparkfp4.report.ReportFiles;
 import org.sparkfp4.report.RunReport;
 import org.sparkfp4.report.Stages;
+import org.sparkfp4.safetensors.RawFileSystem;
 import org.sparkfp4.verify.ManifestResult;
 import org.sparkfp4.verify.ManifestVerification;
 import org.sparkfp4.verify.SampleSize;
 import org.sparkfp4.verify.Verification;
 import org.sparkfp4.verify.VerificationResult;
-import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
+import picocli.CommandLine;
 
 /** {@code verify}: a quantized checkpoint read once more, beside its source. */
 @Command(
@@ -80,6 +82,13 @@ final class VerifyCommand implements Callable<Integer> {
           spec.commandLine(), "Missing required option: '--source=DIR' (or --manifest, to look at digests only)");
     }
 
+    if (manifest && (sample != null || statistics != null || layers || reportOption.isGiven())) {
+      throw new ParameterException(
+          spec.commandLine(),
+          "Invalid --manifest: it decodes nothing, so there is nothing for --sample, --statistics, --layers or "
+              + "--report to say");
+    }
+
     Stages stages = new Stages();
     SparkSession spark = Session.start("sparkfp4 verify " + quantized);
     if (manifest) {
@@ -88,7 +97,7 @@ final class VerifyCommand implements Callable<Integer> {
     }
 
     Configuration conf = spark.sessionState().newHadoopConf();
-    ReportFiles files = reportOption.files(spec, conf);
+    ReportFiles files = reportOption.files(spec, conf, qualified(conf, source), qualified(conf, quantized));
     ExpertLoad load = statistics == null ? null : ExpertLoad.read(conf, statistics);
     Checkpoint opened = Checkpoint.open(conf, source);
     ModelFamilies families = familyOption.families(conf);
@@ -106,6 +115,11 @@ final class VerifyCommand implements Callable<Integer> {
     }
 
     return end(report.outlierText() + result.text(), result.isGood());
+  }
+
+  private static Path qualified(Configuration conf, String folder) throws IOException {
+    Path path = new Path(folder);
+    return RawFileSystem.of(path, conf).makeQualified(path);
   }
 
   private static long bytes(Checkpoint checkpoint) {

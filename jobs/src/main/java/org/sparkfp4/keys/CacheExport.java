@@ -7,6 +7,7 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.sparkfp4.safetensors.ChildPath;
 import org.sparkfp4.safetensors.DType;
 import org.sparkfp4.safetensors.RawFileSystem;
 import org.sparkfp4.safetensors.SafetensorsHeader;
@@ -72,6 +73,16 @@ public final class CacheExport {
     return hashes.size();
   }
 
+  private static String fileName(CachedLayer layer, String ending) {
+    String name = layer.name() + ending;
+    if (layer.name().isEmpty() || name.contains("/") || name.startsWith(".")) {
+      throw new InvalidKeysException("Invalid name of a layer's file: '" + name + "' of the layer '" + layer.name()
+          + "', must be a name in the output's own folder; see --layer-ending");
+    }
+
+    return name + ".safetensors";
+  }
+
   /**
    * vLLM's ExampleConnector: {@code <hash of the tokens>/<layer>.safetensors} with the tensor {@code kv_cache} U8 [n,
    * 1, D / 2 + D / 32], whose rows of a page are that page's image.
@@ -88,7 +99,7 @@ public final class CacheExport {
       long bytes = (long) whole * layer.page().tokenBytes();
       TensorInfo info = new TensorInfo(
           "kv_cache", DType.U8, List.of((long) whole, 1L, (long) layer.page().tokenBytes()), 0, bytes);
-      try (FSDataOutputStream out = fs.create(new Path(folder, layer.name() + ending + ".safetensors"), true);
+      try (FSDataOutputStream out = fs.create(ChildPath.of(folder, fileName(layer, ending)), true);
           CachedKeys keys = new CachedKeys(layer, conf)) {
         out.write(SafetensorsHeader.encode(List.of(info), SafetensorsHeader.FORMAT_PT));
         for (int page = 0; page < whole / pageTokens; page++) {

@@ -5,8 +5,6 @@ import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import org.apache.hadoop.conf.Configuration;
@@ -66,8 +64,7 @@ public final class CachedKeys implements Closeable {
 
     List<FileStatus> files = fs.getFileStatus(path).isFile()
         ? List.of(fs.getFileStatus(path))
-        : Arrays.stream(fs.listStatus(path)).filter(file -> file.getPath().getName().endsWith(".safetensors"))
-            .sorted(Comparator.comparing(FileStatus::getPath)).toList();
+        : new KeyFolder(fs, path).indexed();
     List<CachedLayer> layers = new ArrayList<>();
     for (FileStatus file : files) {
       layers.add(layer(file, SafetensorsHeader.read(fs, file)));

@@ -9,13 +9,17 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.InputStream;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.sparkfp4.safetensors.ChildPath;
 import org.sparkfp4.safetensors.Utf8Json;
 import org.sparkfp4.sink.AtomicFile;
+import org.sparkfp4.sink.LinkCheck;
 import org.sparkfp4.sink.ShardRecord;
 import org.sparkfp4.sink.StagingFolder;
 
@@ -63,11 +67,34 @@ final class KeyFolder {
       throw new IOException("Cannot write to " + path + ": it is a file; choose an empty folder, or one to be made");
     }
 
+    LinkCheck.require(fs, path);
+    staging.requireNoRunOf(List.of(StagingFolder.CHECKPOINT_PLAN));
     FileStatus[] entries = fs.listStatus(path);
     if (entries.length > 0 && !fs.exists(staging.root()) && read(index()) == null) {
       throw new IOException("Cannot write to " + path + ": it is not empty and holds no cache of Spark FP4 (it has "
           + entries[0].getPath().getName() + "); choose an empty folder");
     }
+  }
+
+  /**
+   * The files that the index names, in its order.
+   *
+   * @throws InvalidKeysException if one is missing or of another length
+   */
+  List<FileStatus> indexed() throws IOException {
+    Map<String, Long> there = lengths(path);
+    List<FileStatus> files = new ArrayList<>();
+    for (JsonNode file : read(index()).at("/metadata/files")) {
+      String name = file.path("file").asText();
+      if (there.getOrDefault(name, -1L) != file.path("length").asLong()) {
+        throw new InvalidKeysException("Invalid cache: " + path + " has no " + name + " of "
+            + file.path("length").asLong() + " bytes, which its " + INDEX + " names; make the cache anew");
+      }
+
+      files.add(fs.getFileStatus(ChildPath.of(path, name)));
+    }
+
+    return files;
   }
 
   /** Refuses what a run of another plan left. */

@@ -135,7 +135,8 @@ public final class KeyVerification {
     }
 
     private SampledKeys sample() throws IOException {
-      SampledKeys sample = new SampledKeys(layer, tensor.keyForm(options), settings.maxKeys());
+      int most = (int) Math.min(settings.maxKeys(), tensor.tokens());
+      SampledKeys sample = new SampledKeys(layer, tensor.keyForm(options), most);
       KeyTensor data = tensor.data();
       long rowBytes = (long) layer.page().dim() * tensor.type().bytes();
       byte[] row = new byte[(int) rowBytes];

@@ -6,6 +6,7 @@ import org.apache.arrow.memory.BufferAllocator;
 import org.apache.spark.TaskContext;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.util.ArrowUtils;
 import org.apache.spark.util.SerializableConfiguration;
 import org.sparkfp4.kernels.KeyKernels;
@@ -71,7 +72,15 @@ final class TableRangeTask extends KeyTask<InternalRow> {
       requireBytes(key.length, keyBytes, tensor, slot);
       keys.setBytes(at, key);
     } else {
-      float[] key = row.getArray(KEY).toFloatArray();
+      ArrayData values = row.getArray(KEY);
+      for (int i = 0; i < values.numElements(); i++) {
+        if (values.isNullAt(i)) {
+          throw new BadSourceException(
+              "Invalid key in " + tensor.layer() + ": that of slot " + slot + " has a null at " + i);
+        }
+      }
+
+      float[] key = values.toFloatArray();
       requireBytes(key.length * Float.BYTES, keyBytes, tensor, slot);
       for (int i = 0; i < key.length; i++) {
         keys.setFloat(at + (long) i * Float.BYTES, key[i]);

@@ -1,6 +1,7 @@
 package org.sparkfp4.report;
 
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import org.apache.hadoop.conf.Configuration;
@@ -15,6 +16,10 @@ import org.sparkfp4.safetensors.RawFileSystem;
  */
 public final class ReportFiles {
   private static final String ENDING = ".html";
+  // within their first bytes
+  private static final String MARK_OF_PAGE = "<meta name=\"generator\" content=\"Spark FP4\">";
+  private static final String MARK_OF_JSON = "\"Spark FP4 ";
+  private static final int MARKED = 4096;
 
   private final Path page;
 
@@ -36,17 +41,57 @@ public final class ReportFiles {
     return new ReportFiles(new Path(page));
   }
 
+  /** The folder that the report goes to. */
+  public Path folder(Configuration conf) throws IOException {
+    return RawFileSystem.of(page, conf).makeQualified(page).getParent();
+  }
+
   /**
-   * Refuses, before any work, to write over a table that is not of an earlier report.
+   * Refuses, before any work, to write where that cannot be, or over files that are not of an earlier report.
    *
-   * @throws IOException naming it
+   * @throws IOException naming what is there
    */
   public void requireOwn(Configuration conf) throws IOException {
     FileSystem fs = RawFileSystem.of(page, conf);
-    if (!fs.exists(page) && fs.exists(beside(".parquet"))) {
-      throw new IOException("Cannot write the report " + page + ": beside it is " + beside(".parquet").getName()
-          + ", which is of no report; choose another name");
+    for (Path folder = folder(conf); folder != null; folder = folder.getParent()) {
+      if (fs.exists(folder)) {
+        if (!fs.getFileStatus(folder).isDirectory()) {
+          throw new IOException("Cannot write the report " + page + ": " + folder + " is a file; choose another name");
+        }
+
+        break;
+      }
     }
+
+    boolean own = fs.exists(page);
+    if (own) {
+      requireMark(fs, page, MARK_OF_PAGE);
+    }
+
+    if (fs.exists(beside(".json"))) {
+      requireMark(fs, beside(".json"), MARK_OF_JSON);
+    }
+
+    if (!own && fs.exists(beside(".parquet"))) {
+      throw foreign(beside(".parquet"));
+    }
+  }
+
+  private void requireMark(FileSystem fs, Path file, String mark) throws IOException {
+    if (fs.getFileStatus(file).isDirectory()) {
+      throw foreign(file);
+    }
+
+    try (InputStream in = fs.open(file)) {
+      if (!new String(in.readNBytes(MARKED), StandardCharsets.ISO_8859_1).contains(mark)) {
+        throw foreign(file);
+      }
+    }
+  }
+
+  private IOException foreign(Path file) {
+    String there = file.equals(page) ? "what is there" : "beside it is " + file.getName() + ", which";
+    return new IOException("Cannot write the report " + page + ": " + there + " is of no report; choose another name");
   }
 
   private Path beside(String ending) {

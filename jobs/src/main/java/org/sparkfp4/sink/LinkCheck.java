@@ -7,13 +7,21 @@ import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.stream.Stream;
+import org.apache.hadoop.fs.FileSystem;
 
 /**
  * Refuses an output with symbolic links among what a run writes or removes: it knows names, and would follow them to
  * wherever somebody pointed them. The folder itself may be reached by a link.
  */
-final class LinkCheck {
+public final class LinkCheck {
   private LinkCheck() {}
+
+  /** Looks at a folder that is there, where its file system is this machine's. */
+  public static void require(FileSystem fs, org.apache.hadoop.fs.Path folder) throws IOException {
+    if (fs.getUri().getScheme().equals("file")) {
+      require(Path.of(folder.toUri().getPath()));
+    }
+  }
 
   /** Looks at what is directly in a folder that is there, and at all that is in {@link StagingFolder}. */
   static void require(Path folder) throws IOException {

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
 import java.io.InputStream;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
@@ -88,9 +89,8 @@ public final class OutputFolder {
       throw new IOException("Cannot write to " + path + ": it is a file; choose an empty folder, or one to be made");
     }
 
-    if (fs.getUri().getScheme().equals("file")) {
-      LinkCheck.require(java.nio.file.Path.of(path.toUri().getPath()));
-    }
+    LinkCheck.require(fs, path);
+    staging.requireNoRunOf(List.of(StagingFolder.CACHE_PLAN));
 
     FileStatus[] entries = fs.listStatus(path);
     if (entries.length > 0 && !fs.exists(staging.root()) && manifest() == null) {

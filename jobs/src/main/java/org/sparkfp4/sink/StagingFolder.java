@@ -4,8 +4,12 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
 import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
@@ -32,6 +36,13 @@ import org.sparkfp4.safetensors.Utf8Json;
 public final class StagingFolder {
   public static final String NAME = "_sparkfp4";
 
+  /** The first field of the plan of a checkpoint. */
+  public static final String CHECKPOINT_PLAN = "fingerprint";
+
+  /** The first field of the plan of a cache of keys. */
+  public static final String CACHE_PLAN = "metadata";
+
+  private static final Pattern FIRST_FIELD = Pattern.compile("\\{\\s*\"(\\w+)\"");
   private static final Logger LOG = LoggerFactory.getLogger(StagingFolder.class);
   private static final ObjectMapper JSON = new ObjectMapper();
 
@@ -96,6 +107,29 @@ public final class StagingFolder {
     }
   }
 
+  /**
+   * Refuses what a run of another command began there, which would be lost.
+   *
+   * @param others how other commands' plans begin: the name of their first field
+   * @throws IOException naming the folder
+   */
+  public void requireNoRunOf(List<String> others) throws IOException {
+    if (!fs.exists(plan())) {
+      return;
+    }
+
+    String begin;
+    try (InputStream in = fs.open(plan())) {
+      begin = new String(in.readNBytes(64), StandardCharsets.ISO_8859_1);
+    }
+
+    Matcher first = FIRST_FIELD.matcher(begin);
+    if (first.lookingAt() && others.contains(first.group(1))) {
+      throw new IOException("Cannot write to " + root.getParent() + ": another command began a run there; finish it, "
+          + "remove the folder, or choose another");
+    }
+  }
+
   /** Removes what earlier runs began and did not finish. */
   public void sweepAttempts() throws IOException {
     fs.delete(attempts(), true);
@@ -115,7 +149,8 @@ public final class StagingFolder {
 
   /** Leaves a shard's record; the shard itself must stand under its final name. */
   public void write(ShardRecord record) throws IOException {
-    AtomicFile.write(fs, new Path(records(), String.format("%05d.json", record.shard())), JSON.writeValueAsBytes(record));
+    Path file = new Path(records(), String.format("%05d.json", record.shard()));
+    AtomicFile.write(fs, file, JSON.writeValueAsBytes(record));
   }
 
   /** The records that finished tasks left, by shard; a record that a crash cut short is not one. */

@@ -166,6 +166,24 @@ class ReportTest {
         + ": beside it is mine.parquet, which is of no report; choose another name\n");
     assertThat(never).doesNotExist();
 
+    for (Path page : List.of(SOURCE.resolve("config.html"), output.resolve("config.html"))) {
+      SparkSubmitResult inside = new InProcess().run("quantize", "--input", SOURCE.toString(), "--output",
+          output.toString(), "--report", page.toString());
+      assertThat(inside.status()).isEqualTo(1);
+      assertThat(inside.err()).startsWith("Cannot write the report to ").contains("it is in the checkpoint");
+      assertThat(page).doesNotExist();
+    }
+
+    Files.writeString(folder.resolve("letter.html"), "<p>Dear all</p>");
+    Files.createDirectory(folder.resolve("letter.parquet"));
+    SparkSubmitResult letter = new InProcess().run("quantize", "--input", SOURCE.toString(), "--output",
+        never.toString(), "--report", folder.resolve("letter.html").toString());
+    assertThat(letter.err()).isEqualTo("Cannot write the report " + folder.resolve("letter.html")
+        + ": what is there is of no report; choose another name\n");
+
+    SparkSubmitResult both = new InProcess().run("verify", "--manifest", "--quantized", output.toString(), "--layers");
+    assertThat(both.status()).isEqualTo(2);
+
     SparkSubmitResult nothing = new InProcess().run("verify", "--source", SOURCE.toString(), "--quantized",
         output.toString(), "--statistics", folder.toString());
     assertThat(nothing.status()).isEqualTo(1);
