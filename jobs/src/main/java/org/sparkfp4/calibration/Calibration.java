@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Optional;
 import java.util.UUID;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
@@ -123,18 +124,17 @@ public final class Calibration {
   }
 
   private StatisticsIndex index(List<ShardOutcome> outcomes) {
-    List<StatisticsIndex.StatisticsFile> files = new ArrayList<>();
-    List<ModuleStatistics> modules = new ArrayList<>();
-    List<String> refusals = new ArrayList<>();
-    for (ShardOutcome outcome : outcomes) {
-      refusals.addAll(outcome.refusals());
-      files.add(new StatisticsIndex.StatisticsFile(outcome.file(), outcome.length(), outcome.sha256()));
-      modules.addAll(outcome.modules());
+    Optional<String> refusal =
+        outcomes.stream().flatMap(outcome -> outcome.refusals().stream()).min(Comparator.naturalOrder());
+    if (refusal.isPresent()) {
+      throw new BadSourceException(refusal.get());
     }
 
-    if (!refusals.isEmpty()) {
-      refusals.sort(Comparator.naturalOrder());
-      throw new BadSourceException(refusals.get(0));
+    List<StatisticsIndex.StatisticsFile> files = new ArrayList<>();
+    List<ModuleStatistics> modules = new ArrayList<>();
+    for (ShardOutcome outcome : outcomes) {
+      files.add(new StatisticsIndex.StatisticsFile(outcome.file(), outcome.length(), outcome.sha256()));
+      modules.addAll(outcome.modules());
     }
 
     return new StatisticsIndex(
