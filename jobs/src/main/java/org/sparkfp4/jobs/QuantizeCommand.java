@@ -9,6 +9,7 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
 import org.sparkfp4.calibration.Statistics;
+import org.sparkfp4.calibration.StatisticsCheck;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.ModelFamily;
 import org.sparkfp4.formats.ScaleSearch;
@@ -150,6 +151,10 @@ final class QuantizeCommand implements Callable<Integer> {
 
     stages.end("start, read headers and plan", 0, 0);
     KernelProbe.require(spark, kernels);
+    if (plan.importance() != null) {
+      new StatisticsCheck(spark, statistics).require(plan.importance());
+    }
+
     OutputFolder out = new OutputFolder(storage.fs(), folder);
     ResumeHint hint = new ResumeHint(spec.commandLine().getErr(), ResumeHint.command(spec));
     try {
