@@ -1,6 +1,7 @@
 package org.sparkfp4.jobs;
 
 import org.apache.spark.sql.SparkSession;
+import org.sparkfp4.columnar.SparkVersion;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.TypeConversionException;
@@ -56,6 +57,13 @@ public final class Main {
 
   /** Runs a command and gives its exit status; what it says goes to standard output, its errors to standard error. */
   static int run(String... arguments) {
+    try {
+      SparkVersion.current().requireSupported();
+    } catch (IllegalStateException e) {
+      System.err.println(e.getMessage());
+      return CommandLine.ExitCode.SOFTWARE;
+    }
+
     return commandLine().execute(arguments);
   }
 

@@ -11,6 +11,7 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
 import org.sparkfp4.calibration.Statistics;
+import org.sparkfp4.calibration.StatisticsCheck;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.ModelFamily;
 import org.sparkfp4.convert.ConvertRequest;
@@ -166,6 +167,10 @@ final class QuantizeCommand implements Callable<Integer> {
     if (conversion != null && conversion.isComplete()) {
       print(folder + " is complete: nothing to do" + System.lineSeparator());
       return CommandLine.ExitCode.OK;
+    }
+
+    if (plan.importance() != null) {
+      new StatisticsCheck(spark, statistics).require(plan.importance());
     }
 
     ResumeHint hint = new ResumeHint(spec.commandLine().getErr(), ResumeHint.command(spec));

@@ -20,6 +20,7 @@ import org.sparkfp4.formats.NonFiniteException;
 import org.sparkfp4.metrics.ProcessCounter;
 import org.sparkfp4.plan.OutputShard;
 import org.sparkfp4.plan.ShardItem;
+import org.sparkfp4.safetensors.AtomicRename;
 import org.sparkfp4.safetensors.SafetensorsHeader;
 import org.sparkfp4.safetensors.SourceChangedException;
 import org.sparkfp4.safetensors.TensorInfo;
@@ -147,7 +148,7 @@ final class ShardWriter implements DataWriter<InternalRow> {
 
     String sha256 = out.finish();
     if (!path.equals(finalPath)) {
-      AtomicFile.rename(storage.fs(), path, finalPath);
+      AtomicRename.replace(storage.fs(), path, finalPath);
     }
 
     ShardRecord record =
@@ -167,7 +168,9 @@ final class ShardWriter implements DataWriter<InternalRow> {
   @Override
   public void abort() throws IOException {
     out.close();
-    storage.fs().delete(path, false);
+    if (!out.isGoneWhenUnfinished()) {
+      storage.fs().delete(path, false);
+    }
   }
 
   @Override

@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.List;
 import org.apache.hadoop.fs.Path;
+import org.sparkfp4.safetensors.AtomicRename;
 
 /**
  * A file that a task writes under a name of its own, where the storage can rename, and that gets its final name and its
@@ -68,7 +69,7 @@ public final class StagedFile implements Closeable {
       throws IOException {
     String sha256 = out.finish();
     if (!path.equals(finalPath)) {
-      AtomicFile.rename(storage.fs(), path, finalPath);
+      AtomicRename.replace(storage.fs(), path, finalPath);
     }
 
     ShardRecord record =
@@ -82,7 +83,9 @@ public final class StagedFile implements Closeable {
   public void close() throws IOException {
     if (!finished) {
       out.close();
-      storage.fs().delete(path, false);
+      if (!out.isGoneWhenUnfinished()) {
+        storage.fs().delete(path, false);
+      }
     }
   }
 }

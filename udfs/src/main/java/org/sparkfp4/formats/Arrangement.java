@@ -12,10 +12,14 @@ package org.sparkfp4.formats;
  * @param paddedK elements of the matrix's row, a multiple of 16
  */
 public record Arrangement(RowOrder order, int members, long rows, long paddedRows, long k, long paddedK) {
+  /** The most members that a unit may have. */
+  public static final int MAX_MEMBERS = 8;
+
   public Arrangement {
-    if (members < 1 || order == RowOrder.PLAIN && members != 1) {
-      throw new IllegalArgumentException("Invalid members: " + members + " in row order " + order
-          + (order == RowOrder.PLAIN ? ", must be 1" : ", must be positive"));
+    int most = order == RowOrder.PLAIN ? 1 : MAX_MEMBERS;
+    if (members < 1 || members > most) {
+      throw new IllegalArgumentException(
+          "Invalid members: " + members + " in row order " + order + ", must be from 1 to " + most);
     }
 
     if (rows < 0 || paddedRows < rows) {

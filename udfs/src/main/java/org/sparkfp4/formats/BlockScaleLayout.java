@@ -3,8 +3,8 @@ package org.sparkfp4.formats;
 import java.util.function.IntUnaryOperator;
 
 /**
- * How the E4M3 block scales of a matrix lie in memory: a scale for every 16 codes of a row, [rows, columns] with columns
- * = k / 16. Source tensors are row-major. Padding is zero.
+ * How the E4M3 block scales of a matrix lie in memory: a scale for every 16 codes of a row, [rows, columns] with
+ * columns = k / 16. Source tensors are row-major. Padding is zero.
  */
 public enum BlockScaleLayout {
   /** [rows, columns]: checkpoints. */
@@ -16,9 +16,9 @@ public enum BlockScaleLayout {
   },
 
   /**
-   * Atoms of 128 rows by 4 columns, 512 bytes: byte {@code (m mod 32) 16 + (m mod 128) / 32 4 + c mod 4}; atoms of the same
-   * rows follow each other. Edge-LLM's [mT, kT, 32, 4, 4], cuBLAS's and CUTLASS's block scaling factors, FlashInfer's
-   * interleaved scales.
+   * Atoms of 128 rows by 4 columns, 512 bytes: byte {@code (m mod 32) 16 + (m mod 128) / 32 4 + c mod 4}; atoms of the
+   * same rows follow each other. Edge-LLM's [mT, kT, 32, 4, 4], cuBLAS's and CUTLASS's block scaling factors,
+   * FlashInfer's interleaved scales.
    */
   ATOM_128X4(128, 4, true) {
     @Override
@@ -111,17 +111,16 @@ public enum BlockScaleLayout {
   public abstract long position(long row, long column, long rows, long columns);
 
   /**
-   * The byte that stands for each E4M3 byte: itself, but for {@link #MARLIN_S0E5M3}.
+   * Checks a factor of {@link MarlinScale}.
    *
-   * @param factor of {@link MarlinScale}; 1 for other layouts
+   * @throws IllegalArgumentException if it is none, or not 1 for a layout other than {@link #MARLIN_S0E5M3}
    */
-  public byte[] encoding(float factor) {
-    return this == MARLIN_S0E5M3 ? table(new MarlinScale(factor)::encode) : unchanged(factor);
-  }
-
-  /** The E4M3 byte that each byte stands for; see {@link #encoding}. */
-  public byte[] decoding(float factor) {
-    return this == MARLIN_S0E5M3 ? table(new MarlinScale(factor)::decode) : unchanged(factor);
+  public void checkFactor(float factor) {
+    if (this == MARLIN_S0E5M3) {
+      new MarlinScale(factor);
+    } else if (factor != 1) {
+      throw new IllegalArgumentException("Invalid factor: " + factor + ", layout " + this + " takes 1 alone");
+    }
   }
 
   /**
@@ -209,12 +208,16 @@ public enum BlockScaleLayout {
     return column * rows + row / 64 * 64 + row % 8 * 8 + swapped;
   }
 
-  private byte[] unchanged(float factor) {
-    if (factor != 1) {
-      throw new IllegalArgumentException("Invalid factor: " + factor + ", layout " + this + " takes 1 alone");
-    }
+  /** The byte that stands for each E4M3 byte. */
+  private byte[] encoding(float factor) {
+    checkFactor(factor);
+    return table(this == MARLIN_S0E5M3 ? new MarlinScale(factor)::encode : IntUnaryOperator.identity());
+  }
 
-    return table(code -> code);
+  /** The E4M3 byte that each byte stands for. */
+  private byte[] decoding(float factor) {
+    checkFactor(factor);
+    return table(this == MARLIN_S0E5M3 ? new MarlinScale(factor)::decode : IntUnaryOperator.identity());
   }
 
   private static byte[] table(IntUnaryOperator code) {

@@ -1,8 +1,8 @@
 package org.sparkfp4.formats;
 
 /**
- * How the E2M1 codes of a matrix [rows, k] lie in memory. Positions are in half bytes: nibble {@code 2 b} is the low half
- * of byte b, {@code 2 b + 1} its high half. Source tensors are row-major, the even element in the low half.
+ * How the E2M1 codes of a matrix [rows, k] lie in memory. Positions are in half bytes: nibble {@code 2 b} is the low
+ * half of byte b, {@code 2 b + 1} its high half. Source tensors are row-major, the even element in the low half.
  */
 public enum CodeLayout {
   /** [rows, k / 2]: checkpoints, Edge-LLM's plugins for FP4 tensor cores, CUTLASS, TRTLLM-gen. */
@@ -14,8 +14,8 @@ public enum CodeLayout {
   },
 
   /**
-   * Edge-LLM's BLACKWELL_MOE_N128_K64_V1, [rows / 128, k / 64, 128, 32] bytes: in rows 4 to 7 of every 8 the two pieces of
-   * 16 bytes change places, which is TMA's 32-byte swizzle.
+   * Edge-LLM's BLACKWELL_MOE_N128_K64_V1, [rows / 128, k / 64, 128, 32] bytes: in rows 4 to 7 of every 8 the two pieces
+   * of 16 bytes change places, which is TMA's 32-byte swizzle.
    */
   BLACKWELL_MOE_N128_K64(128, 64) {
     @Override
@@ -34,10 +34,10 @@ public enum CodeLayout {
   },
 
   /**
-   * Marlin, [k / 16, 2 rows] words of 32 bits, little-endian. A tile of 16 columns by 64 rows is 128 words; word 4 i + j
-   * holds rows 16 j + i / 4 and 8 below, columns 2 (i mod 4), the next, and 8 behind each: nibbles 0 to 3 are the even
-   * columns, 4 to 7 the odd ones; in each four the first two are of the upper row, and of two the first is the lower
-   * column.
+   * Marlin, [k / 16, 2 rows] words of 32 bits, little-endian. A tile of 16 columns by 64 rows is 128 words; word 4 i +
+   * j holds rows 16 j + i / 4 and 8 below, columns 2 (i mod 4), the next, and 8 behind each: nibbles 0 to 3 are the
+   * even columns, 4 to 7 the odd ones; in each four the first two are of the upper row, and of two the first is the
+   * lower column.
    */
   MARLIN(64, 16) {
     @Override

@@ -1,9 +1,9 @@
 package org.sparkfp4.formats;
 
 /**
- * vLLM's block scales for Marlin, "S0E5M3": bits 14 to 7 of the binary16 nearest to {@code scale * 2^7 * factor}. Exact for
- * every E4M3 scale from 0 to {@link #limit}, since E4M3 has no more than 3 bits behind the leading one. The kernel wants
- * {@code scale * 2^7 * factor} to be 0 or at least 2, and the global scale is divided by the factor.
+ * vLLM's block scales for Marlin, "S0E5M3": bits 14 to 7 of the binary16 nearest to {@code scale * 2^7 * factor}. Exact
+ * for every E4M3 scale from 0 to {@link #limit}, since E4M3 has no more than 3 bits behind the leading one. The kernel
+ * wants {@code scale * 2^7 * factor} to be 0 or at least 2, and the global scale is divided by the factor.
  *
  * @param factor a power of two from 1 to 2^17; 1 for float16 activations
  */
@@ -14,7 +14,8 @@ public record MarlinScale(float factor) {
   public MarlinScale {
     boolean powerOfTwo = factor >= 1 && factor <= MAX_FACTOR && Math.scalb(1f, Math.getExponent(factor)) == factor;
     if (!powerOfTwo) {
-      throw new IllegalArgumentException("Invalid factor: " + factor + ", must be a power of two from 1 to " + MAX_FACTOR);
+      throw new IllegalArgumentException(
+          "Invalid factor: " + factor + ", must be a power of two from 1 to " + (int) MAX_FACTOR);
     }
   }
 
@@ -43,13 +44,15 @@ public record MarlinScale(float factor) {
     return code;
   }
 
-  /** The byte of an E4M3 scale. The sign is lost, NaN and what is beyond {@link #limit} come to no use. */
+  /** The byte of an E4M3 scale; 0xFF, which is none, for one that is not held: above {@link #limit}, NaN, negative. */
   public int encode(int e4m3) {
-    return Float16.fromFloat(E4M3.decode(e4m3) * GAIN * factor) >> 7 & 0xFF;
+    int code = e4m3 & 0xFF;
+    return code <= limit() ? Float16.fromFloat(E4M3.decode(code) * GAIN * factor) >> 7 & 0xFF : 0xFF;
   }
 
-  /** The E4M3 scale of a byte, the nearest if none is equal. */
+  /** The E4M3 scale of a byte; 0x7F, NaN, for a byte that no scale has. */
   public int decode(int code) {
-    return E4M3.encode(Float16.toFloat((short) ((code & 0xFF) << 7)) / (GAIN * factor));
+    int scale = E4M3.encode(Float16.toFloat((short) ((code & 0xFF) << 7)) / (GAIN * factor));
+    return encode(scale) == (code & 0xFF) ? scale : 0x7F;
   }
 }

@@ -7,12 +7,12 @@ import java.util.Objects;
  * documentation.
  *
  * <p>A tile is 64 consecutive codes of a row: 32 bytes, two int4 of four 32-bit lanes, 8 codes a lane, the first in the
- * lowest bits. Three tile indices address it, and strides are in int4, 16 bytes. Beside each tile is a word of four E4M3
- * scales, one for every 16 codes: those of weights in atoms of 128 rows by 4 words ({@link BlockScaleLayout#ATOM_128X4}), those
- * of activations one after another.
+ * lowest bits. Three tile indices address it, and strides are in int4, 16 bytes. Beside each tile is a word of four
+ * E4M3 scales, one for every 16 codes: those of weights in atoms of 128 rows by 4 words ({@link
+ * BlockScaleLayout#ATOM_128X4}), those of activations one after another.
  *
- * <p>Marlin's decoding takes the scales of a word in the order {s0, s2, s1, s3}. Weights are stored {s0, s1, s2, s3} and
- * exchanged on read; activations are stored exchanged.
+ * <p>Marlin's decoding takes the scales of a word in the order {s0, s2, s1, s3}. Weights are stored {s0, s1, s2, s3}
+ * and exchanged on read; activations are stored exchanged.
  */
 public final class NVFP4Tensor {
   /** Codes of a tile. */

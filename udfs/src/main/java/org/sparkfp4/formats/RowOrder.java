@@ -1,10 +1,10 @@
 package org.sparkfp4.formats;
 
 /**
- * Where the rows of a unit's members go in the matrix that a runtime multiplies by. A member is a tensor of the unit, and
- * the caller's order of members counts: TensorRT Edge-LLM's FC1 and TRTLLM-gen take up first, then gate; Marlin takes
- * gate first. Members have equally many rows and each is padded with rows of zeros first, so that padding lies inside
- * each member and not at the end of the matrix.
+ * Where the rows of a unit's members go in the matrix that a runtime multiplies by. A member is a tensor of the unit,
+ * and the caller's order of members counts: TensorRT Edge-LLM's FC1 and TRTLLM-gen take up first, then gate; Marlin
+ * takes gate first. Members have equally many rows and each is padded with rows of zeros first, so that padding lies
+ * inside each member and not at the end of the matrix.
  *
  * <p>Codes and block scales of a matrix follow the same order.
  */
@@ -33,7 +33,9 @@ public enum RowOrder {
     }
   },
 
-  /** TRTLLM-gen with epilogue tiles of a multiple of 128 rows: a row of each member in turn, shuffled in blocks of 32. */
+  /**
+   * TRTLLM-gen with epilogue tiles of a multiple of 128 rows: a row of each member in turn, shuffled in blocks of 32.
+   */
   TRTLLM_GEN_32(32) {
     @Override
     public long position(int member, long row, int members, long paddedRows) {

@@ -154,7 +154,7 @@ class BlockScaleLayoutTest {
         .hasMessage("Invalid factor: 2.0, layout ATOM_128X4 takes 1 alone");
     assertThatThrownBy(() -> BlockScaleLayout.ATOM_128X4.arrange(shape, members, 1, members[0]))
         .hasMessage("Invalid arranged block scales: 4 bytes, must be 512");
-    assertThatThrownBy(() -> new Arrangement(RowOrder.PLAIN, 2, 4, 4, 16, 16)).hasMessageContaining("must be 1");
+    assertThatThrownBy(() -> new Arrangement(RowOrder.PLAIN, 2, 4, 4, 16, 16)).hasMessageContaining("must be from 1 to 1");
     assertThatThrownBy(() -> new Arrangement(RowOrder.INTERLEAVED_64, 2, 4, 96, 16, 16))
         .hasMessage("Invalid padded rows: 96, row order INTERLEAVED_64 needs a multiple of 64");
     assertThatThrownBy(() -> new Arrangement(RowOrder.CONCATENATED, 2, 4, 3, 16, 16))

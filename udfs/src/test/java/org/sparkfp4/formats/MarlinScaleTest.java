@@ -3,6 +3,7 @@ package org.sparkfp4.formats;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.util.BitSet;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -18,6 +19,19 @@ class MarlinScaleTest {
       double value = stored < 8 ? stored * 0x1p-17 : (8 + stored % 8) * Math.scalb(1.0, stored / 8 - 18);
       assertThat(value).isEqualTo(E4M3.decode(code) * 128.0 * factor);
       assertThat(scale.decode(stored)).isEqualTo(code);
+    }
+
+    BitSet taken = new BitSet();
+    for (int code = 0; code < 256; code++) {
+      if (code <= scale.limit()) {
+        taken.set(scale.encode(code));
+      } else {
+        assertThat(scale.encode(code)).isEqualTo(0xFF);
+      }
+    }
+
+    for (int stored = 0; stored < 256; stored++) {
+      assertThat(scale.decode(stored) == 0x7F).isEqualTo(!taken.get(stored));
     }
 
     assertThat(E4M3.decode(scale.limit()) * factor).isLessThanOrEqualTo(448);
