@@ -33,8 +33,9 @@ endforeach()
 file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/cuda")
 add_custom_target(cuda-objects DEPENDS ${CUDA_OBJECTS})
 
-add_library(cuda-kernels OBJECT cuda/context.cpp cuda/device_face.cpp cuda/enqueue.cpp cuda/host_face.cpp
-            cuda/key_device_face.cpp cuda/key_host_face.cpp cuda/launch.cpp)
+add_library(cuda-kernels OBJECT cuda/context.cpp cuda/device_face.cpp cuda/device_scope.cpp cuda/enqueue.cpp
+            cuda/host_face.cpp cuda/host_parts.cpp cuda/pinned.cpp cuda/results.cpp cuda/staging.cpp
+            cuda/key_device_face.cpp cuda/key_host_pages.cpp cuda/key_host_rows.cpp cuda/launch.cpp)
 target_include_directories(cuda-kernels PRIVATE include)
 target_include_directories(cuda-kernels SYSTEM PRIVATE "${CUDA_INCLUDE}")
 target_compile_definitions(cuda-kernels PRIVATE "SPARKFP4_VERSION=\"${SPARKFP4_VERSION}\"")
