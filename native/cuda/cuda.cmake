@@ -55,7 +55,8 @@ target_link_options(sparkfp4-cuda PRIVATE ${LINK_OPTIONS} -Wl,--exclude-libs,ALL
 add_dependencies(sparkfp4-cuda cuda-objects)
 install(TARGETS sparkfp4-cuda LIBRARY DESTINATION "${SPARKFP4_ARCH}/Linux")
 
-add_executable(cuda-test EXCLUDE_FROM_ALL cuda/test/main.cpp cuda/test/check.cpp cuda/test/failures.cpp
+add_executable(cuda-test EXCLUDE_FROM_ALL cuda/test/main.cpp cuda/test/check.cpp cuda/test/devices.cpp
+               cuda/test/failures.cpp
                cuda/test/keys.cpp cuda/test/mxfp4.cpp cuda/test/plain.cpp cuda/test/quantized.cpp
                cuda/test/quantized_unit.cpp
                $<TARGET_OBJECTS:cuda-kernels> ${CUDA_OBJECTS} $<TARGET_OBJECTS:kernels>)
@@ -63,7 +64,8 @@ set(CUDA_PROGRAMS cuda-test)
 set(CUDA_TESTS cuda-test)
 if(SPARKFP4_BENCH)
   add_executable(sparkfp4-cuda-bench cuda/bench/main.cpp cuda/bench/keys.cpp $<TARGET_OBJECTS:cuda-kernels> ${CUDA_OBJECTS})
-  list(APPEND CUDA_PROGRAMS sparkfp4-cuda-bench)
+  add_executable(sparkfp4-cuda-host-bench cuda/bench/host.cpp $<TARGET_OBJECTS:cuda-kernels> ${CUDA_OBJECTS})
+  list(APPEND CUDA_PROGRAMS sparkfp4-cuda-bench sparkfp4-cuda-host-bench)
 endif()
 foreach(program IN LISTS CUDA_PROGRAMS)
   target_include_directories(${program} PRIVATE include)
@@ -73,6 +75,11 @@ foreach(program IN LISTS CUDA_PROGRAMS)
   target_compile_options(${program} PRIVATE -fexceptions)
   add_dependencies(${program} cuda-objects)
 endforeach()
+# Needs none.
+add_executable(device-scope EXCLUDE_FROM_ALL test/device_scope.cpp)
+target_include_directories(device-scope SYSTEM PRIVATE "${CUDA_INCLUDE}")
+add_test(NAME device-scope COMMAND device-scope)
+list(APPEND CUDA_TESTS device-scope)
 # Exits with 77 where there is no device.
 add_test(NAME cuda-test COMMAND cuda-test)
 set_tests_properties(cuda-test PROPERTIES SKIP_RETURN_CODE 77)
