@@ -138,7 +138,7 @@ SPARKFP4_INLINE typename Isa::Int strip_amax(const typename Isa::Int *x, typenam
   }
 }
 
-// A strip between its two steps.
+// A strip between its steps.
 template <typename Isa, typename Type, bool = kNibbles<Type>>
 struct Prepared {
   typename Isa::Int x[Layout<Type>::kVectors];

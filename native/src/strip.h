@@ -48,9 +48,9 @@ SPARKFP4_INLINE typename Isa::Int load_prepared(const unsigned char *source, con
 // Finds what the codes of a strip are told by. False, for which nothing is to be relied on, where d or the source's scale
 // leaves the range in which that is exact.
 template <typename Isa, typename Type>
-SPARKFP4_INLINE bool find_thresholds(typename Isa::Float d, Prepared<Isa, Type> *strip) {
+SPARKFP4_INLINE bool find_thresholds(Prepared<Isa, Type> *strip) {
   using Int = typename Isa::Int;
-  strip->d = d;
+  typename Isa::Float d = strip->d;
   if constexpr (kNibbles<Type>) {
     Int tables[2];
     nibble_tables<Isa, Type>(d, strip->source_scale, tables);
@@ -80,10 +80,10 @@ SPARKFP4_INLINE bool find_thresholds(typename Isa::Float d, Prepared<Isa, Type> 
   }
 }
 
-// Loads a strip, writes its scales, unless they are given, and finds its thresholds; gives what that does.
+// Loads a strip and writes its scales, unless they are given.
 template <typename Isa, sparkfp4_recipe kRecipe, typename Type, bool kGiven>
-SPARKFP4_INLINE bool prepare_strip(const unsigned char *source, const float *block_scales, float global_scale,
-                                   unsigned char *scales, typename Isa::Int *largest, Prepared<Isa, Type> *strip) {
+SPARKFP4_INLINE void scale_strip(const unsigned char *source, const float *block_scales, float global_scale,
+                                 unsigned char *scales, typename Isa::Int *largest, Prepared<Isa, Type> *strip) {
   typename Isa::Int amax = load_prepared<Isa, Type>(source, block_scales, strip);
   *largest = Isa::max_u32(*largest, amax);
   Factors<Isa> block;
@@ -94,7 +94,7 @@ SPARKFP4_INLINE bool prepare_strip(const unsigned char *source, const float *blo
     Isa::store_bytes(scales, block.bytes);
   }
 
-  return find_thresholds<Isa, Type>(block.d, strip);
+  strip->d = block.d;
 }
 
 // Writes a strip's codes; gives its squares where kSums is true.
@@ -155,8 +155,9 @@ SPARKFP4_INLINE void finish_strip(const Prepared<Isa, Type> &strip, const unsign
   }
 }
 
-// Encodes up to kGroup strips, the first of which has lane 0, and raises largest. The first step is a long chain of
-// operations, most of all a division, and the second is short: strip by strip the processor would wait.
+// Encodes up to kGroup strips, the first of which has lane 0, and raises largest. Each step is a long chain of
+// operations, the first with a division in it: strip by strip the processor would wait, with more operations at hand than
+// it can keep back.
 template <typename Isa, sparkfp4_recipe kRecipe, typename Type, bool kSums, bool kSearched>
 SPARKFP4_INLINE void encode_group(const EncodeTask &group, typename Isa::Int *largest) {
   constexpr int64_t kStripBytes = Isa::kWidth * Type::kBlockBytes;
@@ -169,14 +170,26 @@ SPARKFP4_INLINE void encode_group(const EncodeTask &group, typename Isa::Int *la
       __builtin_prefetch(source + kPrefetch + j);
     }
 
+    // What is written is read from memory first.
+    for (int j = 0; j < Isa::kWidth * kPackedBlock; j += 64) {
+      __builtin_prefetch(group.packed + i * Isa::kWidth * kPackedBlock + kPrefetch / 2 + j, 1);
+    }
+
     const float *block_scales = Type::kCodes ? group.block_scales + i * Isa::kWidth : nullptr;
     unsigned char *scales = group.scales + i * Isa::kWidth;
     if constexpr (kSearched) {
       choose_scales<Isa, kRecipe, Type>(group, i * Isa::kWidth, source, block_scales, scales);
     }
 
-    exact &= prepare_strip<Isa, kRecipe, Type, kSearched>(source, block_scales, group.global_scale, scales, largest,
-                                                          &strips[i]);
+    scale_strip<Isa, kRecipe, Type, kSearched>(source, block_scales, group.global_scale, scales, largest, &strips[i]);
+    // Where the source is wider, all loads at once would wait for the memory.
+    if constexpr (!Type::kCodes) {
+      exact &= find_thresholds<Isa, Type>(&strips[i]);
+    }
+  }
+
+  for (int i = 0; Type::kCodes && i < count; i++) {
+    exact &= find_thresholds<Isa, Type>(&strips[i]);
   }
 
   if (!exact) {
