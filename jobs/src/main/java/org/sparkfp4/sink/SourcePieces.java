@@ -11,7 +11,7 @@ import org.sparkfp4.plan.Slab;
 import org.sparkfp4.plan.Unit;
 
 /** The pieces of source files that a shard was made from, each with the checksum of what was read. */
-final class SourcePieces {
+public final class SourcePieces {
   private static final Comparator<SourcePiece> BY_PLACE =
       Comparator.comparing(SourcePiece::file).thenComparingLong(SourcePiece::offset);
 
@@ -70,7 +70,7 @@ final class SourcePieces {
   }
 
   /** The pieces by file and place, those that follow one another as one. */
-  List<SourcePiece> joined() {
+  public List<SourcePiece> joined() {
     return joined(pieces);
   }
 

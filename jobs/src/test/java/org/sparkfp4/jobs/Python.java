@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Assumptions;
 final class Python {
   private final Path interpreter;
 
-  private Python(Path interpreter) {
+  Python(Path interpreter) {
     this.interpreter = interpreter;
   }
 
