@@ -92,11 +92,10 @@ class LargeCheckpointTest {
     assertThat(tensors).isGreaterThan(250_000);
     assertThat(plan.sources().stream().mapToLong(SourceFile::length).sum()).isGreaterThan(1_500_000_000_000L);
     assertThat(plan.shards()).hasSizeBetween(512, 1000);
-    assertThat(held).as("heap of headers and plan").isLessThan(600L << 20);
+    assertThat(held).as("heap of headers and plan").isLessThan(1500L * tensors);
     assertThat(Files.size(file)).as("plan.json").isLessThan(1000L * tensors);
-    assertThat(sent).as("broadcast").isLessThan(40L * tensors);
+    assertThat(sent).as("broadcast").isLessThan(80L * tensors);
     assertThat(largest).as("a task's part").isLessThan(3 * sent / plan.shards().size());
-    System.out.printf("FIGURES tensors %d held %d plan %d sent %d largest %d shards %d files %d bytes %d layers %d%n", tensors, held, Files.size(file), sent, largest, plan.shards().size(), plan.sources().size(), plan.sources().stream().mapToLong(SourceFile::length).sum(), plan.shards().stream().flatMap(x -> x.units().stream()).mapToLong(u -> u.members().size()).sum());
     assertThat(source.path()).as("alive until here").isNotNull();
   }
 
