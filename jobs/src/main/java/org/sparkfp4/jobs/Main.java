@@ -19,9 +19,9 @@ import scala.Option;
     versionProvider = Version.class,
     mixinStandardHelpOptions = true,
     subcommands = {
-      QuantizeCommand.class, CalibrateCommand.class, QuantizeActivationsCommand.class, VerifyCommand.class,
-      QuantizeKeysCommand.class, VerifyKeysCommand.class, ExportKeysCommand.class, InspectCommand.class,
-      SynthesizeCommand.class, DemoCommand.class
+      QuantizeCommand.class, CalibrateCommand.class, QuantizeActivationsCommand.class, ConvertCommand.class,
+      VerifyCommand.class, QuantizeKeysCommand.class, VerifyKeysCommand.class, ExportKeysCommand.class,
+      InspectCommand.class, SynthesizeCommand.class, DemoCommand.class
     },
     exitCodeListHeading = "%nExit status:%n",
     exitCodeList = {

@@ -56,13 +56,24 @@ public final class StagedFile implements Closeable {
    * @param fingerprint the plan's
    */
   public ShardRecord finish(int index, String fingerprint) throws IOException {
+    return finish(index, fingerprint, List.of(), null);
+  }
+
+  /**
+   * The same with more to record.
+   *
+   * @param source what was read for the file
+   * @param rounded what a conversion could not keep; null of other runs
+   */
+  public ShardRecord finish(int index, String fingerprint, List<SourcePiece> source, RoundedScales rounded)
+      throws IOException {
     String sha256 = out.finish();
     if (!path.equals(finalPath)) {
       AtomicRename.replace(storage.fs(), path, finalPath);
     }
 
     ShardRecord record =
-        new ShardRecord(index, finalPath.getName(), out.length(), sha256, fingerprint, List.of(), List.of());
+        new ShardRecord(index, finalPath.getName(), out.length(), sha256, fingerprint, List.of(), source, rounded);
     staging.write(record);
     finished = true;
     return record;
