@@ -26,7 +26,7 @@ final class AssemblyTask extends ConvertTask {
     try (SourceFiles files = source(new SourcePieces());
         StagedFile out = output.file(file.name(), number, attempt)) {
       out.write(ByteBuffer.wrap(SafetensorsHeader.encode(
-          file.tensors(), FileMetadata.of(file, plan().target(), new SourceBytes(files, files)))));
+          file.tensors(), FileMetadata.of(file, plan().target(), new SourceBytes(files, files, new ExpertArranger())))));
       for (ConvertPlan.Part part : plan().parts(number)) {
         copy(new Path(parts(output.staging()), part.name()), file.items().get(part.item()).length(), output, out);
       }

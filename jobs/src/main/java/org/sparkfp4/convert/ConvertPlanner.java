@@ -58,6 +58,7 @@ final class ConvertPlanner {
   List<ConvertFile> files() {
     ExpertLayout stacked = ExpertLayout.named(target).orElse(null);
     ModuleForm form = ModuleForm.named(target).orElse(ModuleForm.MODELOPT);
+    model.requireDescribableAs(form);
     List<ConvertItem> items = new ArrayList<>();
     model.others().forEach(tensor -> items.add(copied(tensor)));
     model.linears().forEach(linear -> items.add(linears(List.of(linear), form)));

@@ -17,19 +17,27 @@ final class SourceBytes {
 
   private final SourceFiles files;
   private final SourceFiles aside;
+  private final ExpertArranger arranger;
 
   /**
    * @param files records what is read
    * @param aside reads what is read elsewhere too: a piece that is recorded twice has no checksum of its own
+   * @param arranger of the task
    */
-  SourceBytes(SourceFiles files, SourceFiles aside) {
+  SourceBytes(SourceFiles files, SourceFiles aside, ExpertArranger arranger) {
     this.files = files;
     this.aside = aside;
+    this.arranger = arranger;
   }
 
   /** The same bytes, read without a record. */
   SourceBytes unrecorded() {
-    return new SourceBytes(aside, aside);
+    return new SourceBytes(aside, aside, arranger);
+  }
+
+  /** Takes experts out of a runtime's layout, and into it. */
+  ExpertArranger arranger() {
+    return arranger;
   }
 
   /** All of a tensor. */

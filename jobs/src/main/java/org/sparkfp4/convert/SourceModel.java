@@ -51,6 +51,11 @@ final class SourceModel {
 
   /** The parts of a checkpoint; headers are read once more for their metadata. */
   static SourceModel of(Configuration conf, Checkpoint checkpoint) throws IOException {
+    if (!checkpoint.config().isObject()) {
+      throw new IllegalArgumentException("Cannot convert " + checkpoint.path() + ": it has no " + Checkpoint.CONFIG
+          + ", which describes the output too; give a folder that has one beside the weights");
+    }
+
     FileSystem fs = RawFileSystem.of(checkpoint.path(), conf);
     Map<String, String> metadata = new TreeMap<>();
     for (SafetensorsHeader header : HeaderReader.read(fs, checkpoint.shards())) {
@@ -119,6 +124,34 @@ final class SourceModel {
   boolean isWeightOnly() {
     return linears.stream().allMatch(linear -> linear.input() == null)
         && layers.stream().noneMatch(layer -> layer.stored().hasInput(0, 0));
+  }
+
+  /**
+   * The form in which config.json describes the checkpoint; ModelOpt's where it says nothing, as older ones of that
+   * producer do.
+   */
+  ModuleForm describedAs() {
+    String method = config.path("quantization_config").path("quant_method").asText();
+    return ModuleForm.named(method).orElse(ModuleForm.MODELOPT);
+  }
+
+  /**
+   * Requires that the checkpoint can be described in another form than its own.
+   *
+   * @throws IllegalArgumentException if it has what only its own has words for
+   */
+  void requireDescribableAs(ModuleForm other) {
+    if (describedAs() == other) {
+      return;
+    }
+
+    for (String name : rest.keySet()) {
+      if (name.endsWith(".k_scale") || name.endsWith(".v_scale")) {
+        throw new IllegalArgumentException("Cannot convert to " + other.layout() + ": the source quantizes the KV cache ("
+            + name + "), which that layout's configuration has other words for; choose a layout described by "
+            + describedAs().layout());
+      }
+    }
   }
 
   private void readMetadata(String key, String value) {

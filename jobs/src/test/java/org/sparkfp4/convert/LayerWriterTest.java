@@ -47,7 +47,7 @@ class LayerWriterTest {
     ByteArrayOutputStream out = new ByteArrayOutputStream();
     try (SourceFiles read = new SourceFiles(
         checkpoint.path().toString(), checkpoint.sourceFiles(), conf, new SourcePieces())) {
-      SourceBytes source = new SourceBytes(read, read);
+      SourceBytes source = new SourceBytes(read, read, new ExpertArranger());
       ItemWriter writer = new ItemWriter(source, bytes -> {
         byte[] copy = new byte[bytes.remaining()];
         bytes.get(copy);

@@ -122,6 +122,12 @@ class SourceModelTest {
         config("{\"quantization_config\": {\"quant_algo\": \"MIXED_PRECISION\"}}")))
         .hasMessageStartingWith("Cannot convert a checkpoint that keeps other quantized formats beside NVFP4");
 
+    List<LocatedTensor> cache = tensors(true, 2, 128, 64);
+    cache.add(tensor("model.layers.0.self_attn.k_proj.k_scale", DType.F32));
+    plan(cache, "cublas-128x4");
+    assertThatThrownBy(() -> plan(cache, "compressed-tensors")).hasMessageStartingWith("Cannot convert to "
+        + "compressed-tensors: the source quantizes the KV cache (model.layers.0.self_attn.k_proj.k_scale)");
+
     List<LocatedTensor> shapes = tensors(true, 2, 128, 64);
     shapes.removeIf(tensor -> tensor.name().startsWith(EXPERTS + ".1.down_proj"));
     add(shapes, EXPERTS + ".1.down_proj", 128, 128);
