@@ -161,7 +161,8 @@ final class ConvertPlanner {
     for (ConvertFile file : files) {
       for (TensorInfo tensor : file.tensors()) {
         if (!taken.add(tensor.name())) {
-          throw new IllegalArgumentException("Cannot convert: two tensors of the output would be called " + tensor.name());
+          throw new IllegalArgumentException(
+              "Cannot convert: two tensors of the output would be called " + tensor.name());
         }
       }
     }

@@ -64,8 +64,8 @@ final class ConvertPublisher {
   }
 
   /**
-   * Writes manifest, side files, configurations, card and index, in this order: whatever is left behind by a run that ends
-   * here is named by the manifest.
+   * Writes manifest, side files, configurations, card and index, in this order: whatever is left behind by a run that
+   * ends here is named by the manifest.
    *
    * @param records of every file and part
    */
@@ -98,8 +98,8 @@ final class ConvertPublisher {
   }
 
   /**
-   * What is not stacked is named as ModelOpt names it, unless the target is compressed-tensors: a source that is described
-   * in that form already keeps its description.
+   * What is not stacked is named as ModelOpt names it, unless the target is compressed-tensors: a source that is
+   * described in that form already keeps its description.
    */
   private List<ConfigFile> configs(Provenance origin, Configuration conf) throws IOException {
     ModuleForm form = ModuleForm.named(plan.target()).orElse(ModuleForm.MODELOPT);

@@ -103,8 +103,8 @@ final class SourceBytes {
       long place = first + bad;
       long columns = cols / Nvfp4.BLOCK;
       throw new BadSourceException(String.format(
-          "Invalid block scale in %s: element [%d, %d] is 0x%02x, which is %s, in file %s; no runtime takes it, quantize "
-              + "the checkpoint again", name, place / columns, place % columns, scales[(int) bad] & 0xFF,
+          "Invalid block scale in %s: element [%d, %d] is 0x%02x, which is %s, in file %s; no runtime takes it, "
+              + "quantize the checkpoint again", name, place / columns, place % columns, scales[(int) bad] & 0xFF,
           (scales[(int) bad] & 0x7F) == 0x7F ? "NaN" : "negative", tensor.file()));
     }
   }

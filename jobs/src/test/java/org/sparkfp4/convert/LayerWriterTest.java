@@ -137,7 +137,7 @@ class LayerWriterTest {
     return ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
   }
 
-  /** Gate's scale is the smaller in expert 0, up's in expert 1; a ratio that is a power of two rounds nothing normal. */
+  /** Gate's scale is the smaller in expert 0, up's in expert 1. */
   @Test
   void differingGlobalScalesRoundTheSmallerSide() throws Exception {
     ExpertFiles files = ExpertFiles.of(true, 3, 128, 64)
@@ -191,7 +191,8 @@ class LayerWriterTest {
 
     assertThatThrownBy(() -> write(files, ExpertLayout.TRTLLM_GEN))
         .isInstanceOf(BadSourceException.class)
-        .hasMessageContaining("Invalid block scale in " + ExpertFiles.PATH + ".1.up_proj.weight_scale: element [5, 3] is 0x")
+        .hasMessageContaining(
+            "Invalid block scale in " + ExpertFiles.PATH + ".1.up_proj.weight_scale: element [5, 3] is 0x")
         .hasMessageContaining("which is " + what + ", in file " + ExpertFiles.SHARD);
   }
 

@@ -110,8 +110,8 @@ class SourceModelTest {
     tensors.removeIf(tensor -> tensor.name().equals(EXPERTS + ".1.up_proj.weight_scale"));
     tensors.add(tensor(EXPERTS + ".1.up_proj.weight_scale", DType.F8_E4M3, 64L, 4L));
     assertThatThrownBy(() -> plan(tensors, "modelopt"))
-        .hasMessage("Cannot convert " + EXPERTS + ".1.up_proj: tensor " + EXPERTS + ".1.up_proj.weight_scale is F8_E4M3 "
-            + "[64, 4] (model.safetensors), must be F8_E4M3 [rows, K/16], a scale for each 16 codes");
+        .hasMessage("Cannot convert " + EXPERTS + ".1.up_proj: tensor " + EXPERTS + ".1.up_proj.weight_scale is"
+            + " F8_E4M3 [64, 4] (model.safetensors), must be F8_E4M3 [rows, K/16], a scale for each 16 codes");
 
     assertThatThrownBy(() -> plan(List.of(tensor("lm_head.weight", DType.BF16, 8L, 16L)), "modelopt"))
         .hasMessageStartingWith("Cannot convert: the input has no NVFP4 layers of a known layout");
