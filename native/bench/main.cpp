@@ -1,5 +1,5 @@
 // Rates of the kernels on one core, beside memcpy in the same run. Prints Markdown tables.
-// usage: sparkfp4-bench [ROUNDS [bf16|sources|search|keys]]
+// usage: sparkfp4-bench [ROUNDS [bf16|sources|search|keys|layouts]]
 #include <cstring>
 
 #include "harness.h"
@@ -9,9 +9,10 @@ int main(int argc, char **argv) {
   const char *part = argc > 2 ? argv[2] : "";
   bool all = argc <= 2;
   bool known = all || std::strcmp(part, "bf16") == 0 || std::strcmp(part, "sources") == 0 ||
-               std::strcmp(part, "search") == 0 || std::strcmp(part, "keys") == 0;
+               std::strcmp(part, "search") == 0 || std::strcmp(part, "keys") == 0 ||
+               std::strcmp(part, "layouts") == 0;
   if (rounds < 1 || !known) {
-    std::fprintf(stderr, "usage: sparkfp4-bench [ROUNDS [bf16|sources|search|keys]]\n");
+    std::fprintf(stderr, "usage: sparkfp4-bench [ROUNDS [bf16|sources|search|keys|layouts]]\n");
     return 2;
   }
 
@@ -29,6 +30,10 @@ int main(int argc, char **argv) {
 
   if (all || std::strcmp(part, "keys") == 0) {
     bench_keys(rounds);
+  }
+
+  if (all || std::strcmp(part, "layouts") == 0) {
+    bench_layouts(rounds);
   }
 
   return 0;
