@@ -25,7 +25,7 @@ final class AssemblyTask extends ConvertTask {
     ConvertFile file = plan().files().get(number);
     try (SourceFiles files = source(new SourcePieces());
         StagedFile out = output.file(file.name(), number, attempt)) {
-      SourceBytes source = new SourceBytes(files, files, new ExpertArranger());
+      SourceBytes source = new SourceBytes(files, files, arranger());
       out.write(ByteBuffer.wrap(
           SafetensorsHeader.encode(file.tensors(), FileMetadata.of(file, plan().target(), source))));
       for (ConvertPlan.Part part : plan().parts(number)) {

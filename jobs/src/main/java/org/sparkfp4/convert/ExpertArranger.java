@@ -1,7 +1,7 @@
 package org.sparkfp4.convert;
 
 import java.nio.ByteBuffer;
-import org.sparkfp4.formats.Bytes;
+import org.sparkfp4.kernels.LayoutKernel;
 import org.sparkfp4.layouts.ExpertArrangement;
 
 /**
@@ -9,54 +9,66 @@ import org.sparkfp4.layouts.ExpertArrangement;
  * expert to expert. Matrices come and go row-major, gate before up.
  */
 final class ExpertArranger {
+  private final LayoutKernel kernel;
   private final NativeBytes arranged = new NativeBytes();
   private final NativeBytes[] members = {new NativeBytes(), new NativeBytes()};
+
+  ExpertArranger(LayoutKernel kernel) {
+    this.kernel = kernel;
+  }
 
   /** An expert's codes as the runtime has them; valid until the next call. */
   ByteBuffer codes(ExpertArrangement of, byte[][] matrices) {
     ByteBuffer out = arranged.of(of.codeBytes());
-    of.codes().arrange(of.shape(), filled(of, matrices), Bytes.of(out));
+    kernel.arrangeCodes(of.codes(), of.shape(), filled(of, matrices), arranged.address());
     return out;
   }
 
   /** An expert's block scales as the runtime has them; valid until the next call. */
   ByteBuffer scales(ExpertArrangement of, byte[][] matrices) {
     ByteBuffer out = arranged.of(of.scaleBytes());
-    of.scales().arrange(of.shape(), filled(of, matrices), 1, Bytes.of(out));
+    kernel.arrangeScales(of.scales(), of.shape(), filled(of, matrices), 1, arranged.address());
     return out;
   }
 
   /** The codes of each matrix. */
   byte[][] restoredCodes(ExpertArrangement of, byte[] bytes) {
-    Bytes[] out = empty(of, of.shape().memberCodes());
-    of.codes().restore(of.shape(), Bytes.of(arranged.of(bytes)), out);
+    arranged.of(bytes);
+    kernel.restoreCodes(of.codes(), of.shape(), arranged.address(), empty(of, of.shape().memberCodes()));
     return taken(of);
   }
 
   /** The block scales of each matrix. */
   byte[][] restoredScales(ExpertArrangement of, byte[] bytes) {
-    Bytes[] out = empty(of, of.shape().memberScales());
-    of.scales().restore(of.shape(), Bytes.of(arranged.of(bytes)), 1, out);
+    arranged.of(bytes);
+    kernel.restoreScales(of.scales(), of.shape(), arranged.address(), 1, empty(of, of.shape().memberScales()));
     return taken(of);
   }
 
-  /** Matrices in the runtime's order. */
-  private Bytes[] filled(ExpertArrangement of, byte[][] matrices) {
-    Bytes[] views = new Bytes[matrices.length];
+  /** Addresses of matrices in the runtime's order. */
+  private long[] filled(ExpertArrangement of, byte[][] matrices) {
     for (int m = 0; m < matrices.length; m++) {
-      views[of.place(m)] = Bytes.of(members[m].of(matrices[m]));
+      members[m].of(matrices[m]);
     }
 
-    return views;
+    return addresses(of);
   }
 
-  private Bytes[] empty(ExpertArrangement of, long length) {
-    Bytes[] views = new Bytes[of.shape().members()];
-    for (int m = 0; m < views.length; m++) {
-      views[of.place(m)] = Bytes.of(members[m].of(length));
+  private long[] empty(ExpertArrangement of, long length) {
+    for (int m = 0; m < of.shape().members(); m++) {
+      members[m].of(length);
     }
 
-    return views;
+    return addresses(of);
+  }
+
+  private long[] addresses(ExpertArrangement of) {
+    long[] addresses = new long[of.shape().members()];
+    for (int m = 0; m < addresses.length; m++) {
+      addresses[of.place(m)] = members[m].address();
+    }
+
+    return addresses;
   }
 
   private byte[][] taken(ExpertArrangement of) {

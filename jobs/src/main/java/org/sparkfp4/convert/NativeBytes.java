@@ -1,6 +1,7 @@
 package org.sparkfp4.convert;
 
 import java.nio.ByteBuffer;
+import org.apache.arrow.memory.util.MemoryUtil;
 
 /** Native memory that is used again, and grows where more is asked for. */
 final class NativeBytes {
@@ -18,6 +19,11 @@ final class NativeBytes {
   /** These bytes. */
   ByteBuffer of(byte[] bytes) {
     return of(bytes.length).put(0, bytes);
+  }
+
+  /** Where they are. */
+  long address() {
+    return MemoryUtil.getByteBufferAddress(memory);
   }
 
   /** The bytes that were asked for last. */

@@ -20,6 +20,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.formats.E4M3;
+import org.sparkfp4.kernels.LayoutKernels;
 import org.sparkfp4.layouts.ExpertLayout;
 import org.sparkfp4.safetensors.TensorInfo;
 import org.sparkfp4.sink.BadSourceException;
@@ -47,7 +48,7 @@ class LayerWriterTest {
     ByteArrayOutputStream out = new ByteArrayOutputStream();
     try (SourceFiles read = new SourceFiles(
         checkpoint.path().toString(), checkpoint.sourceFiles(), conf, new SourcePieces())) {
-      SourceBytes source = new SourceBytes(read, read, new ExpertArranger());
+      SourceBytes source = new SourceBytes(read, read, new ExpertArranger(LayoutKernels.forTier("auto")));
       ItemWriter writer = new ItemWriter(source, bytes -> {
         byte[] copy = new byte[bytes.remaining()];
         bytes.get(copy);

@@ -157,6 +157,20 @@ class ConvertTest {
     assertSameTensors(ungated, convert(arranged, "modelopt", "back"));
   }
 
+  @ParameterizedTest
+  @ValueSource(strings = {"java", "scalar"})
+  void allTiersGiveTheSameFiles(String tier) throws IOException {
+    Path fast = convert(gated, "marlin-vllm", "fast");
+    SparkSubmitResult slow = new InProcess().conf("spark.fp4.cpu.tier", tier).run("convert", "--input", gated.toString(),
+        "--to", "marlin-vllm", "--output", folder.resolve("slow").toString(), "--max-shard-size", "6MB");
+    assertThat(slow.status()).as(slow.err()).isZero();
+    Outputs.assertSame(fast, folder.resolve("slow"));
+    SparkSubmitResult unknown = new InProcess().conf("spark.fp4.cpu.tier", "mmx").run(
+        "convert", "--input", gated.toString(), "--to", "marlin-vllm", "--output", folder.resolve("none").toString());
+    assertThat(unknown.status()).isEqualTo(1);
+    assertThat(folder.resolve("none")).doesNotExist();
+  }
+
   @Test
   void globalScalesSurviveAnyWay() throws IOException {
     Path one = convert(gated, "compressed-tensors", "1");
