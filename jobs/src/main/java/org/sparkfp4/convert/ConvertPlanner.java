@@ -85,11 +85,6 @@ final class ConvertPlanner {
           + "experts, and the layout is for those; choose modelopt or compressed-tensors");
     }
 
-    if (names.areOfExport() && !layout.isExternal()) {
-      throw new IllegalArgumentException(
-          "Invalid --initializer-names: layout " + target + " has no initializers of an export; leave it out");
-    }
-
     List<ExpertLayer> layers = model.layers().stream()
         .sorted(Comparator.comparing(ExpertLayer::path, new NaturalOrder()))
         .toList();

@@ -412,7 +412,7 @@ class ConvertTest {
         CheckpointFiles.golden("qwen3_moe_bf16").toString(), "--output", folder.resolve("output").toString(),
         "--initializer-names", "x");
     assertThat(names.status()).isEqualTo(2);
-    assertThat(names.err()).contains("Invalid --initializer-names: with --layout modelopt no tensors are initializers");
+    assertThat(names.err()).contains("Invalid --initializer-names: in layout modelopt no tensors are initializers");
     assertThat(folder.resolve("output")).doesNotExist();
   }
 
