@@ -107,13 +107,37 @@ struct Search {
   Exact memory;
 
   Search(Random &random, int64_t cols)
-      : kind(random.once_in(100) ? SPARKFP4_WEIGHTED_HESSIAN : static_cast<sparkfp4_search>(random.below(4))),
+      : kind(random.once_in(20) ? SPARKFP4_WEIGHTED_HESSIAN : static_cast<sparkfp4_search>(random.below(4))),
         memory(random.masked(static_cast<size_t>(4 * values(cols)),
-                             kind == SPARKFP4_WEIGHTED_HESSIAN ? 0xbfffffff : 0x3fffffff)) {}
+                             kind == SPARKFP4_WEIGHTED_HESSIAN ? 0xbfffffff : 0x3fffffff)) {
+    if (kind == SPARKFP4_WEIGHTED_HESSIAN && !random.once_in(4)) {
+      add_products(random, cols / 16);
+    }
+  }
 
   const float *importance() const { return values(1) == 0 ? nullptr : reinterpret_cast<const float *>(memory.data()); }
 
  private:
+  // In place of any bits: sums of x xᵀ of a few random vectors, more or less alike in their channels, some of them zero.
+  void add_products(Random &random, int64_t blocks) {
+    for (int64_t block = 0; block < blocks; block++) {
+      float h[256] = {};
+      for (int64_t count = 1 + random.below(40); count > 0; count--) {
+        float x[16];
+        float common = static_cast<float>(random.below(2001) - 1000) / 500;
+        for (int i = 0; i < 16; i++) {
+          x[i] = i == block % 23 ? 0 : common + static_cast<float>(random.below(2001) - 1000) / 1000;
+        }
+
+        for (int i = 0; i < 256; i++) {
+          h[i] += x[i / 16] * x[i % 16];
+        }
+      }
+
+      std::memcpy(memory.data() + block * static_cast<int64_t>(sizeof h), h, sizeof h);
+    }
+  }
+
   int64_t values(int64_t cols) const {
     return kind == SPARKFP4_WEIGHTED_HESSIAN ? 16 * cols : kind == SPARKFP4_WEIGHTED ? cols : 0;
   }
