@@ -2,10 +2,12 @@
 #pragma once
 
 #include "key_norms.h"
+#include "key_words.h"
 
 namespace sparkfp4 {
 namespace {
 
+constexpr int64_t kKeyPrefetch = 4096;  // bytes ahead of the load
 constexpr uint32_t kSix = 0x40c00000;
 constexpr uint32_t kSmallestAmax = 0x01c00000;  // 6 * 2^-126
 
@@ -80,11 +82,19 @@ SPARKFP4_KEY_OP bool encode_block(const Block &x, sparkfp4_scale_rule rule, unsi
   return true;
 }
 
-// Four blocks at once, whose scales follow from their largest magnitudes alone; false where a value is not finite.
-SPARKFP4_KEY_OP bool encode_four(const Block *x, sparkfp4_scale_rule rule, unsigned char *packed,
-                                 unsigned char *scales) {
-  constexpr uint32_t kNotFinite = 255;
-  Word amax = largest_magnitudes(x);
+// The scales of four blocks, which follow from their largest magnitudes alone, in quarters; kNotFinite where a value is
+// not.
+constexpr uint32_t kNotFinite = 255;
+
+template <typename Blocks>
+SPARKFP4_KEY_OP Word scales_of_four(const Blocks *x, sparkfp4_scale_rule rule, uint32_t *bytes) {
+  Word lanes[4];
+#pragma GCC unroll 4
+  for (int b = 0; b < 4; b++) {
+    lanes[b] = largest_of_lanes(x[b]);
+  }
+
+  Word amax = fold_four(lanes);
   Word u;
   if (rule == SPARKFP4_CEIL) {
     u = ((Max::of(amax, all_words(kSmallestAmax)) + 0x3fffff) >> 23) - 2;
@@ -93,16 +103,57 @@ SPARKFP4_KEY_OP bool encode_four(const Block *x, sparkfp4_scale_rule rule, unsig
   }
 
   u = amax >= kInfinityBits ? all_words(kNotFinite) : u;
-  Bytes bytes = __builtin_convertvector(shuffle(u, u, SPARKFP4_LANES(quarter_firsts)), Bytes);
+  Bytes four = __builtin_convertvector(shuffle(u, u, SPARKFP4_LANES(quarter_firsts)), Bytes);
+  std::memcpy(bytes, &four, sizeof *bytes);
+  return u;
+}
+
+SPARKFP4_KEY_OP bool are_finite(uint32_t scales) {
+  return (scales & ((scales & 0x7f7f7f7f) + 0x01010101) & 0x80808080) == 0;
+}
+
+// Calls encode(block, its quarter of the factors, place of its codes) for four blocks.
+template <typename Vector, typename Encode>
+SPARKFP4_KEY_OP void each_of_four(Vector factors, unsigned char *packed, const Encode &encode) {
+  encode(0, shuffle(factors, factors, SPARKFP4_LANES(first_of_quarter<0>)), packed);
+  encode(1, shuffle(factors, factors, SPARKFP4_LANES(first_of_quarter<1>)), packed + kKeyPackedBlock);
+  encode(2, shuffle(factors, factors, SPARKFP4_LANES(first_of_quarter<2>)), packed + 2 * kKeyPackedBlock);
+  encode(3, shuffle(factors, factors, SPARKFP4_LANES(first_of_quarter<3>)), packed + 3 * kKeyPackedBlock);
+}
+
+// Four blocks at once; false where a value is not finite.
+SPARKFP4_KEY_OP bool encode_four(const Block *x, sparkfp4_scale_rule rule, unsigned char *packed,
+                                 unsigned char *scales) {
   uint32_t four;
-  std::memcpy(&four, &bytes, sizeof four);
+  Word u = scales_of_four(x, rule, &four);
   std::memcpy(scales, &four, sizeof four);
-  Float inverses = as<Float>((254 - u) << 23);
-  encode_scaled(x[0], shuffle(inverses, inverses, SPARKFP4_LANES(first_of_quarter<0>)), packed);
-  encode_scaled(x[1], shuffle(inverses, inverses, SPARKFP4_LANES(first_of_quarter<1>)), packed + kKeyPackedBlock);
-  encode_scaled(x[2], shuffle(inverses, inverses, SPARKFP4_LANES(first_of_quarter<2>)), packed + 2 * kKeyPackedBlock);
-  encode_scaled(x[3], shuffle(inverses, inverses, SPARKFP4_LANES(first_of_quarter<3>)), packed + 3 * kKeyPackedBlock);
-  return (four & ((four & 0x7f7f7f7f) + 0x01010101) & 0x80808080) == 0;
+  each_of_four(as<Float>((254 - u) << 23), packed, [&](int b, Float inverse, unsigned char *to)
+                   __attribute__((always_inline)) { encode_scaled(x[b], inverse, to); });
+  return are_finite(four);
+}
+
+// A row of four blocks of bfloat16 as they are. False, and nothing is written, where encode_four has to do it: a value is
+// not finite, or a scale is too small.
+SPARKFP4_KEY_OP bool encode_four_words(const unsigned char *source, sparkfp4_scale_rule rule, unsigned char *packed,
+                                       unsigned char *scales) {
+  WordBlock x[4];
+#pragma GCC unroll 4
+  for (int b = 0; b < 4; b++) {
+    x[b] = load_words(source + b * 2 * kKeyBlock);
+  }
+
+  uint32_t four;
+  Word u = scales_of_four(x, rule, &four);
+  bool small = ((four - 0x01010101 * kLeastEighth) & ~four & 0x80808080) != 0;
+  if (small || !are_finite(four)) {
+    return false;
+  }
+
+  std::memcpy(scales, &four, sizeof four);
+  Word eighths = (u - kLeastEighth) << 7;
+  each_of_four(eighths | eighths << 16, packed, [&](int b, Word eighth, unsigned char *to)
+                   __attribute__((always_inline)) { encode_words(x[b], eighth, to); });
+  return true;
 }
 
 template <typename Type, int kBlocks>
@@ -111,6 +162,8 @@ int64_t insert_keys(const KeyTask &task) {
   const int count = kBlocks > 0 ? kBlocks : static_cast<int>(form.dim / kKeyBlock);
   const int64_t row_bytes = form.dim * static_cast<int64_t>(sizeof(typename Type::Bits));
   const float factor = static_cast<float>(1.0 / __builtin_sqrt(static_cast<double>(form.dim)));
+  [[maybe_unused]] const bool as_they_are =
+      form.norm_weight == nullptr && !form.hadamard && form.rule != SPARKFP4_BEST_OF_TWO;
   NormWeights weights;
   if (form.norm_weight != nullptr) {
     for (int b = 0; b < count; b++) {
@@ -135,10 +188,24 @@ int64_t insert_keys(const KeyTask &task) {
       scales = page + task.pages->tokens * count * kKeyPackedBlock + token * count;
     }
 
+    const unsigned char *source = task.source + row * row_bytes;
+    for (int64_t j = 0; j < row_bytes; j += 64) {
+      __builtin_prefetch(source + kKeyPrefetch + j);
+    }
+
+    // What is written is read from memory first; slots mostly follow each other.
+    __builtin_prefetch(packed + kKeyPrefetch / 4, 1);
+
+    if constexpr (kBlocks == 4 && Type::kSource == Bf16::kSource) {
+      if (as_they_are && encode_four_words(source, form.rule, packed, scales)) {
+        continue;
+      }
+    }
+
     Block x[kBlocks > 0 ? kBlocks : kMaxKeyBlocks];
 #pragma GCC unroll 4
     for (int b = 0; b < count; b++) {
-      x[b] = load_block<Type>(task.source + row * row_bytes + b * (row_bytes / count));
+      x[b] = load_block<Type>(source + b * (row_bytes / count));
     }
 
     if (form.norm_weight != nullptr) {
