@@ -105,11 +105,8 @@ class HessianSearch {
     Float none = Isa::set_float(__builtin_inff());
     Isa::store_floats(lower_ + kBefore + code, Isa::select(valid, Isa::sub(loss, slack), none));
     Isa::store_floats(bounds_, bound);
-    alignas(64) float upper[Isa::kWidth];
-    Isa::store_floats(upper, Isa::select(valid, Isa::add(loss, slack), none));
-    for (float x : upper) {
-      least_ = x < least_ ? x : least_;
-    }
+    float least = Isa::reduce_min(Isa::select(valid, Isa::add(loss, slack), none));
+    least_ = least < least_ ? least : least_;
   }
 
   // What is below a bound by less than this may be above it in full.
@@ -121,33 +118,34 @@ class HessianSearch {
       return false;
     }
 
-    for (int i = Isa::kWidth - kAboveTop; i < Isa::kWidth; i++) {
-      if (!(bounds_[i] * (1 - 0x1p-10f) - margin() > least_)) {
-        return false;
-      }
+    float bound = bounds_[Isa::kWidth - 1];
+    for (int i = Isa::kWidth - kAboveTop; i < Isa::kWidth - 1; i++) {
+      bound = bounds_[i] < bound ? bounds_[i] : bound;
     }
 
-    return true;
+    return bound * (1 - 0x1p-10f) - margin() > least_;
   }
 
   bool is_over_below(int code) const {
     float most = 6.0f * code_factor<kRecipe>(code, global_scale_) + amax_ * 0x1p-16f;
-    float sum = 0;
-    for (int i = 0; i < kBlock; i++) {
-      float error = __builtin_fabsf(w_[i]) - most;
-      error = error > 0 ? error : 0;
-      sum += hessian_.bound[i] * (error * error);
+    Float sum = Isa::set_float(0);
+    for (int i = 0; i < kBlock; i += Isa::kWidth) {
+      Float error = Isa::sub(Isa::abs(Isa::load_floats(w_ + i)), Isa::set_float(most));
+      error = Isa::max(error, Isa::set_float(0));
+      sum = Isa::mul_add(Isa::mul(error, error), Isa::load_floats(hessian_.bound + i), sum);
     }
 
-    return sum * (1 - 0x1p-10f) - margin() > least_;
+    return Isa::reduce_add(sum) * (1 - 0x1p-10f) - margin() > least_;
   }
 
   int best_of_near(const float *own) const {
     int near[kLargestScaleCode + 1];
     int count = 0;
-    for (int code = first_ < 1 ? 1 : first_; code < end_ && code <= kLargestScaleCode; code++) {
-      near[count] = code;
-      count += lower_[kBefore + code] <= least_;
+    for (int code = first_; code < end_; code += Isa::kWidth) {
+      Float lower = Isa::load_floats(lower_ + kBefore + code);
+      for (uint32_t left = Isa::lanes(Isa::less_equal(lower, Isa::set_float(least_))); left != 0; left &= left - 1) {
+        near[count++] = code + __builtin_ctz(left);
+      }
     }
 
     if (count == 1) {
@@ -192,9 +190,9 @@ template <typename Isa, sparkfp4_recipe kRecipe>
 static int hessian_code(const float *w, float amax, int nearest, const EncodeTask &task, int64_t block) {
   int64_t column = (task.first_block + block) % task.row_blocks;
   const float *own = task.importance + column * importance_values(task.search);
-  HessianBlock local = {};
+  HessianBlock local;
   HessianBlock *hessian = task.hessians == nullptr ? &local : task.hessians + column;
-  if (hessian->weight == 0) {
+  if (task.hessians == nullptr || hessian->weight == 0) {
     prepare_hessian(own, hessian);
   }
 
