@@ -2,6 +2,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "hessian_bounds.h"
 #include "segments.h"
 
 #ifndef SPARKFP4_VERSION
@@ -176,6 +177,7 @@ sparkfp4_status sparkfp4_encode(sparkfp4_tier tier, sparkfp4_recipe recipe, spar
     return SPARKFP4_NO_TIER;
   }
 
+  HessianBlocks hessians(search, elements > 0 ? cols / kBlock : 0);
   unsigned char *packed_next = static_cast<unsigned char *>(packed);
   unsigned char *scales_next = static_cast<unsigned char *>(scales);
   for (int64_t i = 0; i < segment_count; i++) {
@@ -189,6 +191,7 @@ sparkfp4_status sparkfp4_encode(sparkfp4_tier tier, sparkfp4_recipe recipe, spar
     task.search = search;
     task.importance = importance;
     task.row_blocks = cols / kBlock;
+    task.hessians = hessians.get();
     task.packed = packed_next;
     task.scales = scales_next;
     task.sums = sums == nullptr ? nullptr : &lanes;
