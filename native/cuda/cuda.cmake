@@ -21,8 +21,8 @@ find_path(CUDA_INCLUDE cuda_runtime_api.h REQUIRED NO_DEFAULT_PATH
           PATHS "${CUDA_BIN}/../include" "${CUDA_BIN}/../targets/x86_64-linux/include")
 
 set(CUDA_OBJECTS "")
-foreach(source IN ITEMS amax conclude dequantize encode_codes encode_plain encode_strips hessian keys latents mxfp4
-               search)
+foreach(source IN ITEMS amax conclude dequantize encode_codes encode_plain encode_strips hessian keys keys_aligned
+               keys_formed latents mxfp4 norms_aligned search)
   set(object "${CMAKE_BINARY_DIR}/cuda/${source}.o")
   add_custom_command(OUTPUT "${object}"
                      COMMAND "${SPARKFP4_NVCC}" ${CUDA_OPTIONS} -MD -MF "${object}.d" -c
