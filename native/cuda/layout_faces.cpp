@@ -28,15 +28,7 @@ LayoutTask task_of(const RowShape &shape, const void *const *members, const void
 ScaleTable scale_table(int exponent, bool restores) {
   MarlinScale scale(exponent);
   ScaleTable table;
-  for (int first = 0; first < 256; first += 16) {
-    Bytes16 bytes;
-    for (int i = 0; i < 16; i++) {
-      bytes[i] = static_cast<uint8_t>(first + i);
-    }
-
-    store16(table.of + first, restores ? scale.decode(bytes) : scale.encode(bytes));
-  }
-
+  std::memcpy(table.of, restores ? scale.decoded() : scale.encoded(), sizeof table.of);
   return table;
 }
 

@@ -1,6 +1,6 @@
 // Blocks: 64 bytes of some rows on the row-major side, pieces of equal size on the other, each of which takes a part of
-// every row. A layout's block says how many and moves between them; whoever calls it deals with edges. Rows are given by
-// where they begin, and the 64 bytes by their place in them.
+// every row. A layout's block says how many and moves between them; whoever calls it deals with edges. Rows are given
+// by where they begin, and the 64 bytes by their place in them.
 #pragma once
 
 #include <cstdint>
@@ -76,7 +76,9 @@ inline void transpose(Bytes16 (&rows)[16]) {
 // Codes in tiles of 128 rows by 32 bytes; rows 4 to 7 of every 8 have their halves exchanged, or not.
 template <bool kExchanges>
 struct BlackwellCodes {
-  static constexpr int kRows = 128;
+  static constexpr int kTileRows = 128;
+  // A part of the tile: rows are often a multiple of 512 bytes apart, where a cache holds few of them at once.
+  static constexpr int kRows = 32;
   static constexpr int kPieces = 2;
   static constexpr bool kPieceMajor = false;
 
@@ -89,25 +91,26 @@ struct BlackwellCodes {
   }
 
   void arrange(const unsigned char *const *rows, int64_t at, unsigned char *const *pieces) const {
-    for (int piece = 0; piece < kPieces; piece++) {
-      for (int row = 0; row < kRows; row++) {
+    for (int row = 0; row < kRows; row++) {
+      for (int piece = 0; piece < kPieces; piece++) {
         move(rows[row] + at + 32 * piece, pieces[piece] + 32 * row, row);
       }
     }
   }
 
   void restore(const unsigned char *const *pieces, unsigned char *const *rows, int64_t at) const {
-    for (int piece = 0; piece < kPieces; piece++) {
-      for (int row = 0; row < kRows; row++) {
+    for (int row = 0; row < kRows; row++) {
+      for (int piece = 0; piece < kPieces; piece++) {
         move(pieces[piece] + 32 * row, rows[row] + at + 32 * piece, row);
       }
     }
   }
 };
 
-// Scales as words of four in tiles of kTileRows by one word; in atoms the words of rows 32 apart are neighbours.
-template <int kTileRows, bool kIsAtom>
+// Scales as words of four in tiles of kRowsOfTile by one word; in atoms the words of rows 32 apart are neighbours.
+template <int kRowsOfTile, bool kIsAtom>
 struct ScaleWords {
+  static constexpr int kTileRows = kRowsOfTile;
   static constexpr int kRows = kTileRows;
   static constexpr int kPieces = kChunk / 4;
   static constexpr bool kPieceMajor = false;
@@ -150,49 +153,54 @@ struct ScaleWords {
 
 // E4M3 bytes as they are.
 struct SameScale {
-  Bytes16 encode(Bytes16 scale) const { return scale; }
-  Bytes16 decode(Bytes16 stored) const { return stored; }
+  void encode(Chunk *, int) const {}
+  void decode(Chunk *, int) const {}
 };
 
 // E4M3 bytes to and from those of org.sparkfp4.formats.MarlinScale. With B the byte of 2^-6, a normal scale is its own
-// code and B, and the seven subnormal ones are spread below.
+// code and B - 8, and the seven subnormal ones are spread below.
 class MarlinScale {
  public:
   // exponent: of the factor, 0 to 17.
-  explicit MarlinScale(int exponent)
-      : base_(static_cast<uint8_t>((15 + exponent) * 8)),
-        // The code of 448 / factor; among the subnormal scales a factor of 2 halves the code.
-        limit_(static_cast<uint8_t>(exponent <= 14 ? 0x7e - 8 * exponent : 7 >> (exponent - 15))) {}
-
-  Bytes16 encode(Bytes16 x) const {
-    Bytes16 y = x + base_;
-    y = x < 8 ? (x - 4) * 2 + base_ : y;
-    y = x < 4 ? (x - 2) * 4 + base_ - 8 : y;
-    y = x < 2 ? Bytes16{} + static_cast<uint8_t>(base_ - 16) : y;
-    y = x == 0 ? Bytes16{} : y;
-    return x > limit_ ? Bytes16{} - 1 : y;
-  }
-
-  Bytes16 decode(Bytes16 y) const {
-    Bytes16 d = y - base_;
-    Bytes16 none = Bytes16{} + 0x7f;
-    Bytes16 x = (d >= 8) & (d <= limit_) ? d : none;
-    for (int code = 1; code < 8 && code <= limit_; code++) {
-      int below = code >= 4 ? 2 * (code - 4) : code >= 2 ? 4 * (code - 2) - 8 : -16;
-      x = d == static_cast<uint8_t>(below) ? Bytes16{} + static_cast<uint8_t>(code) : x;
+  explicit MarlinScale(int exponent) {
+    int base = (15 + exponent) * 8;
+    // The code of 448 / factor; among the subnormal scales a factor of 2 halves the code.
+    int limit = exponent <= 14 ? 0x7e - 8 * exponent : 7 >> (exponent - 15);
+    std::memset(encoded_, 0xff, sizeof encoded_);
+    std::memset(decoded_, 0x7f, sizeof decoded_);
+    for (int code = 0; code <= limit; code++) {
+      int of_code = code >= 8   ? code + base
+                    : code >= 4 ? base + 2 * (code - 4)
+                    : code >= 2 ? base - 8 + 4 * (code - 2)
+                    : code == 1 ? base - 16
+                                : 0;
+      encoded_[code] = static_cast<unsigned char>(of_code);
+      decoded_[of_code] = static_cast<unsigned char>(code);
     }
-
-    return y == 0 ? Bytes16{} : x;
   }
+
+  const unsigned char (&encoded() const)[256] { return encoded_; }
+  const unsigned char (&decoded() const)[256] { return decoded_; }
+  void encode(Chunk *lines, int count) const { translate(encoded_, lines, count); }
+  void decode(Chunk *lines, int count) const { translate(decoded_, lines, count); }
 
  private:
-  uint8_t base_;
-  uint8_t limit_;
+  static void translate(const unsigned char *table, Chunk *lines, int count) {
+    for (int i = 0; i < count; i++) {
+      for (unsigned char &byte : lines[i]) {
+        byte = table[byte];
+      }
+    }
+  }
+
+  unsigned char encoded_[256];
+  unsigned char decoded_[256];
 };
 
 // Scales in Marlin's order: a piece is a column of 64 rows.
 template <typename Scale>
 struct MarlinScales {
+  static constexpr int kTileRows = 64;
   static constexpr int kRows = 64;
   static constexpr int kPieces = kChunk;
   static constexpr bool kPieceMajor = true;
@@ -205,15 +213,15 @@ struct MarlinScales {
     return ((block & 4) | (block & 1) << 1 | (block >> 1 & 1)) * 8 + slot / 8;
   }
 
-  // Lines are made and taken apart here, and moved whole: those of a block are often multiples of 4096 bytes apart, where
-  // a cache holds few at once.
+  // Lines are made and taken apart here, and moved whole: those of a block are often multiples of 4096 bytes apart,
+  // where a cache holds few at once.
   void arrange(const unsigned char *const *rows, int64_t at, unsigned char *const *pieces) const {
     alignas(64) Chunk lines[kPieces];
     for (int slot = 0; slot < kRows; slot += 16) {
       for (int column = 0; column < kChunk; column += 16) {
         Bytes16 bytes[16];
         for (int i = 0; i < 16; i++) {
-          bytes[i] = scale.encode(load16<Bytes16>(rows[row_of(slot + i)] + at + column));
+          bytes[i] = load16<Bytes16>(rows[row_of(slot + i)] + at + column);
         }
 
         transpose(bytes);
@@ -223,6 +231,7 @@ struct MarlinScales {
       }
     }
 
+    scale.encode(lines, kPieces);
     for (int i = 0; i < kPieces; i++) {
       std::memcpy(pieces[i], lines[i], kChunk);
     }
@@ -234,6 +243,8 @@ struct MarlinScales {
       std::memcpy(lines[i], pieces[i], kChunk);
     }
 
+    scale.decode(lines, kPieces);
+
     for (int slot = 0; slot < kRows; slot += 16) {
       for (int column = 0; column < kChunk; column += 16) {
         Bytes16 bytes[16];
@@ -243,7 +254,7 @@ struct MarlinScales {
 
         transpose(bytes);
         for (int i = 0; i < 16; i++) {
-          store16(rows[row_of(slot + i)] + at + column, scale.decode(bytes[i]));
+          store16(rows[row_of(slot + i)] + at + column, bytes[i]);
         }
       }
     }

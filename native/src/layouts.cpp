@@ -22,6 +22,7 @@ const MarlinKernel &marlin_kernel(sparkfp4_tier tier) {
 
 // Eight of Marlin's tiles of codes.
 struct MarlinTiles {
+  static constexpr int kTileRows = 64;
   static constexpr int kRows = 64;
   static constexpr int kPieces = 8;
   static constexpr bool kPieceMajor = true;
@@ -50,13 +51,17 @@ bool find_rows(const RowShape &shape, int64_t first, Byte *const *members, Byte 
   return all;
 }
 
-// Where piece `number` of a row of tiles begins. The pieces of a tile follow each other, or those of a place in the row.
+// Where piece `number` of a row of blocks begins. The pieces of a tile follow each other, or those of a place in the
+// row.
 template <typename Block>
-int64_t piece_at(const RowShape &shape, int64_t tile, int64_t number) {
-  constexpr int64_t kPieceBytes = Block::kRows * kChunk / Block::kPieces;
-  int64_t pieces = shape.padded_row_bytes / (kChunk / Block::kPieces);
-  int64_t tiles = shape.matrix_rows / Block::kRows;
-  return (Block::kPieceMajor ? number * tiles + tile : tile * pieces + number) * kPieceBytes;
+int64_t piece_at(const RowShape &shape, int64_t block, int64_t number) {
+  constexpr int64_t kWidth = kChunk / Block::kPieces;
+  constexpr int64_t kBlocks = Block::kTileRows / Block::kRows;
+  int64_t pieces = shape.padded_row_bytes / kWidth;
+  int64_t tiles = shape.matrix_rows / Block::kTileRows;
+  int64_t tile = block / kBlocks;
+  int64_t place = Block::kPieceMajor ? number * tiles + tile : tile * pieces + number;
+  return (place * kBlocks + block % kBlocks) * Block::kRows * kWidth;
 }
 
 // The pieces of a block from byte `at` of the rows on, and as many as the row has; others are in a place of no use.
@@ -74,13 +79,15 @@ void find_pieces(const RowShape &shape, int64_t tile, int64_t at, Byte *arranged
 template <typename Block, typename Row, typename Piece>
 void prefetch(Row *const *rows, int64_t at, Piece *const *pieces) {
   constexpr int kPieceBytes = Block::kRows * kChunk / Block::kPieces;
+  // The first level holds few lines whose addresses differ by large powers of two.
+  constexpr int kSecondLevel = 2;
   for (int i = 0; i < Block::kRows; i++) {
-    __builtin_prefetch(rows[i] + at);
+    __builtin_prefetch(rows[i] + at, 0, kSecondLevel);
   }
 
   for (int i = 0; i < Block::kPieces; i++) {
     for (int line = 0; line < kPieceBytes; line += kChunk) {
-      __builtin_prefetch(pieces[i] + line);
+      __builtin_prefetch(pieces[i] + line, 0, kSecondLevel);
     }
   }
 }
