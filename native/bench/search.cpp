@@ -53,7 +53,7 @@ void measure_weights(const char *title, int rounds, const std::vector<uint16_t> 
   table.emplace_back("memcpy", 4, [&] { std::memcpy(copy.data(), source.data(), 2 * elements); });
   for (int t = SPARKFP4_SCALAR; t <= SPARKFP4_AVX512; t++) {
     sparkfp4_tier tier = static_cast<sparkfp4_tier>(t);
-    for (int s = SPARKFP4_RTN; s <= SPARKFP4_WEIGHTED_HESSIAN && sparkfp4_has_tier(tier); s++) {
+    for (int s = SPARKFP4_RTN; s <= SPARKFP4_WEIGHTED_HESSIAN && is_measured(tier); s++) {
       sparkfp4_search search = static_cast<sparkfp4_search>(s);
       auto run = [&, tier, search] {
         sparkfp4_error_sums sums;

@@ -3,6 +3,7 @@
 
 #include <type_traits>
 
+#include "conclude.cuh"
 #include "rounding.cuh"
 #include "sums.cuh"
 #include "walk.cuh"
@@ -98,6 +99,17 @@ constexpr float kMostSourceScale = 0x1p60f;
 // The largest d whose inverse times kToE2m1 is no subnormal number.
 constexpr float kMostByBits = 0.5f;
 
+// Bits of a binary32 mantissa that INT4's and E2M1's magnitudes lack.
+constexpr int kNibbleFreeBits = 21;
+
+// Eight nibbles, a byte each.
+__device__ __forceinline__ void spread(uint32_t nibbles, uint32_t *bytes) {
+  uint32_t even = nibbles & 0x0f0f0f0fu;
+  uint32_t odd = nibbles >> 4 & 0x0f0f0f0fu;
+  bytes[0] = __byte_perm(even, odd, 0x5140);
+  bytes[1] = __byte_perm(even, odd, 0x7362);
+}
+
 // The codes of a block under an ordinary scale and d = rule.factor(scale); half is Rule::halves of the scale.
 template <typename Type>
 __device__ __forceinline__ void encode_ordinary(const Block<Type> &block, float source_scale, float amax, float half,
@@ -138,17 +150,17 @@ __device__ __forceinline__ void encode_ordinary(const Block<Type> &block, float 
     codes->x |= block.signs(0) & 0x88888888u;
     codes->y |= block.signs(1) & 0x88888888u;
   } else if constexpr (Type::kCodes) {
-    // The codes of all magnitudes, eight or nine, in bytes.
-    Quotients low([&](int i) { return Block<Type>::nth(i) * source_scale; }, 0, d);
-    uint32_t nibbles = encode_eight(low);
-    uint32_t table[3];
-    table[0] = (nibbles & 0xf) | (nibbles & 0xf0) << 4 | (nibbles & 0xf00) << 8 | (nibbles & 0xf000) << 12;
-    nibbles >>= 16;
-    table[1] = (nibbles & 0xf) | (nibbles & 0xf0) << 4 | (nibbles & 0xf00) << 8 | (nibbles & 0xf000) << 12;
-    if constexpr (Block<Type>::kMagnitudes == 8) {
-      float twice = __fadd_rn(d, d);
-      float half = divide(8.0f * source_scale, twice, __frcp_rn(twice));
-      table[2] = e2m1_index(2 * half);
+    // The codes of all magnitudes, eight or nine, in bytes; those above the block's largest may be anything.
+    uint32_t table[3] = {};
+    float inverse = approximate_reciprocal(d);
+    float by = inverse * source_scale * kToE2m1;
+    float step = d * approximate_reciprocal(source_scale);
+    if (!has_near_midpoint<kNibbleFreeBits>(step, kMargin) && amax * inverse < kBelowSeven) {
+      spread(encode_eight_by_bits<false>([&](int i) { return __fmul_rn(Block<Type>::nth(i), by); }), table);
+      table[2] = add_half_code<false>(__fmul_rn(8.0f, by)) >> 22;
+    } else {
+      spread(encode_eight(Quotients([&](int i) { return Block<Type>::nth(i) * source_scale; }, 0, d)), table);
+      table[2] = e2m1_index(8.0f * source_scale / d);
     }
 
     codes->x = block.look_up(0, table);
@@ -193,34 +205,65 @@ __device__ __forceinline__ Encoded encode_block(const Block<Type> &block, const 
   return encoded;
 }
 
-// The rule, as the amax of a unit has made it or as the host has. False where an element of a unit is not finite: there
-// is nothing to do.
-__device__ __forceinline__ bool load_rule(const Encode &encode, Rule *rule, float *halves) {
-  if (encode.of_unit) {
-    wait_for_earlier_launches();
-    if (encode.workspace->largest >= infinity_bits(encode.source)) {
-      return false;
-    }
+// A block that a kernel's own way does not serve, apart so that the others have all registers; a unit of zeros, too.
+// Gives its largest |w|'s bits.
+template <typename Type>
+__device__ __noinline__ uint32_t encode_apart(const unsigned char *source, float source_scale, const ScaleRule &made,
+                                              Encoded *encoded) {
+  Block<Type> block;
+  block.load(source, is_aligned(source, Type::kBlockBytes < 16 ? 8 : 16));
+  Rule rule;
+  static_cast<ScaleRule &>(rule) = made;
+  float amax = Block<Type>::value(block.largest(), source_scale);
+  if (rule.zero) {
+    *encoded = {make_uint2(0, 0), rule.modelopt ? 0x38u : 0x20u, 0};
+  } else {
+    *encoded = encode_block<Type>(block, source, source_scale, amax, rule, made.halves);
   }
 
-  const ScaleRule &made = encode.of_unit ? encode.workspace->rule : encode.rule;
-  static_cast<ScaleRule &>(*rule) = made;
-  if (threadIdx.x < 8) {
-    halves[threadIdx.x] = made.halves[threadIdx.x];
+  return __float_as_uint(amax);
+}
+
+// The rule of a unit, by the first warp.
+__device__ __noinline__ inline void make_rule(const Encode &encode, uint32_t largest, ScaleRule *made) {
+  Rule rule;
+  rule.fill(encode, largest_value(encode.source, largest), threadIdx.x);
+  if (threadIdx.x == 0) {
+    *made = rule;
+  }
+}
+
+// The rule, in shared memory: as the largest of a unit makes it or as the host has. Null where an element of a unit is
+// not finite: there is nothing to do.
+__device__ __forceinline__ const ScaleRule *load_rule(const Encode &encode, Rule *rule) {
+  __shared__ ScaleRule made;
+  if (encode.of_unit) {
+    wait_for_earlier_launches();
+    uint32_t largest = largest_of_unit(encode.workspace);
+    if (largest >= infinity_bits(encode.source)) {
+      return nullptr;
+    }
+
+    if (threadIdx.x < 32) {
+      make_rule(encode, largest, &made);
+    }
+  } else if (threadIdx.x == 0) {
+    made = encode.rule;
   }
 
   __syncthreads();
-  return true;
+  static_cast<ScaleRule &>(*rule) = made;
+  return &made;
 }
 
 template <typename Type, bool kSums>
 __global__ void __launch_bounds__(kThreads, kSums || Type::kSource == F32::kSource ? 3 : 5)
     encode_kernel(const __grid_constant__ Batch batch, const __grid_constant__ Encode encode) {
-  __shared__ float halves[8];
   admit_next_launch();
   Rule rule;
-  if (!load_rule(encode, &rule, halves)) {
-    return;
+  const ScaleRule *made = load_rule(encode, &rule);
+  if (made == nullptr) {
+    return conclude_last(batch, encode);
   }
 
   // Of codes a thread takes neighbours, which mostly share their scale; of elements two that are apart, so that a warp
@@ -271,7 +314,8 @@ __global__ void __launch_bounds__(kThreads, kSums || Type::kSource == F32::kSour
       uint32_t bits = block[i].largest();
       float amax = Block<Type>::value(bits, scale[i]);
       largest = max(largest, Type::kCodes ? __float_as_uint(amax) : bits);
-      encoded[i] = encode_block<Type>(block[i], source + i * kApart * Type::kBlockBytes, scale[i], amax, rule, halves);
+      encoded[i] = encode_block<Type>(block[i], source + i * kApart * Type::kBlockBytes, scale[i], amax, rule,
+                                      made->halves);
       if (rule.zero) {
         encoded[i] = {make_uint2(0, 0), rule.modelopt ? 0x38u : 0x20u, 0};
       }
@@ -328,6 +372,8 @@ __global__ void __launch_bounds__(kThreads, kSums || Type::kSource == F32::kSour
   if (!encode.of_unit) {
     raise(&encode.workspace->largest, largest);
   }
+
+  conclude_last(batch, encode);
 }
 
 template <typename Type>

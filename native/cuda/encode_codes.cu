@@ -10,6 +10,10 @@ cudaError_t launch_encode_codes(const Batch &batch, const Encode &encode, cudaSt
     return launch_encode_strips(batch, encode, stream);
   }
 
+  if (takes_source_blocks(encode)) {
+    return launch_encode_mxfp4(batch, encode, stream);
+  }
+
   switch (encode.source.kind) {
     case E4m3::kSource:
       return launch_encode_of<E4m3>(batch, encode, stream);

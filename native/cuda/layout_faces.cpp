@@ -76,24 +76,6 @@ sparkfp4_cuda_status enqueue(const Kind &kind, bool restores, const sparkfp4_arr
   return told(kind.launch(restores, task_of(shape, members, arranged), stream));
 }
 
-// Runs on the context's device and goes back to the caller's.
-template <typename Run>
-sparkfp4_cuda_status on_device(sparkfp4_cuda_context *context, const Run &run) {
-  int previous = -1;
-  cudaError_t error = cudaGetDevice(&previous);
-  if (error == cudaSuccess) {
-    error = cudaSetDevice(context->device);
-  }
-
-  if (error != cudaSuccess) {
-    return failed(error);
-  }
-
-  sparkfp4_cuda_status status = run();
-  cudaSetDevice(previous);
-  return status;
-}
-
 // A unit's members and its matrix, one after another in the context's memory.
 template <typename Kind>
 sparkfp4_cuda_status staged(sparkfp4_cuda_context *context, const Kind &kind, bool restores, const RowShape &shape,
@@ -142,7 +124,9 @@ sparkfp4_cuda_status move(sparkfp4_cuda_context *context, const Kind &kind, bool
     return SPARKFP4_CUDA_INVALID;
   }
 
-  return on_device(context, [&] { return staged(context, kind, restores, shape, members, arranged); });
+  DeviceScope scope(context->device);
+  return scope.error() == cudaSuccess ? staged(context, kind, restores, shape, members, arranged)
+                                      : failed(scope.error());
 }
 
 bool is_aligned(const void *address, uintptr_t to) { return reinterpret_cast<uintptr_t>(address) % to == 0; }
@@ -268,13 +252,16 @@ sparkfp4_cuda_status sparkfp4_cuda_decode_tensor(sparkfp4_cuda_context *context,
     return SPARKFP4_CUDA_INVALID;
   }
 
-  int64_t scale_bytes = (tensor->is_activation ? tensor->rows : (tensor->rows + 127) / 128 * 128) * tensor->k / 16;
-  return on_device(context, [&] {
-    sparkfp4_cuda_status status = SPARKFP4_CUDA_OK;
-    for (int64_t expert = 0; expert < tensor->experts && status == SPARKFP4_CUDA_OK; expert++) {
-      status = decode_expert(context, *tensor, expert, scale_bytes, dtype, static_cast<unsigned char *>(out));
-    }
+  DeviceScope scope(context->device);
+  if (scope.error() != cudaSuccess) {
+    return failed(scope.error());
+  }
 
-    return status;
-  });
+  int64_t scale_bytes = (tensor->is_activation ? tensor->rows : (tensor->rows + 127) / 128 * 128) * tensor->k / 16;
+  sparkfp4_cuda_status status = SPARKFP4_CUDA_OK;
+  for (int64_t expert = 0; expert < tensor->experts && status == SPARKFP4_CUDA_OK; expert++) {
+    status = decode_expert(context, *tensor, expert, scale_bytes, dtype, static_cast<unsigned char *>(out));
+  }
+
+  return status;
 }

@@ -1,5 +1,6 @@
-// Blocks: some rows of 64 bytes on the row-major side, pieces of equal size on the other, each of which takes a part of
-// every row. A layout's block says how many and moves between them; whoever calls it deals with edges.
+// Blocks: 64 bytes of some rows on the row-major side, pieces of equal size on the other, each of which takes a part of
+// every row. A layout's block says how many and moves between them; whoever calls it deals with edges. Rows are given by
+// where they begin, and the 64 bytes by their place in them.
 #pragma once
 
 #include <cstdint>
@@ -87,18 +88,18 @@ struct BlackwellCodes {
     store16(to + 16 - first, high);
   }
 
-  void arrange(const Chunk *rows, unsigned char *const *pieces) const {
+  void arrange(const unsigned char *const *rows, int64_t at, unsigned char *const *pieces) const {
     for (int piece = 0; piece < kPieces; piece++) {
       for (int row = 0; row < kRows; row++) {
-        move(rows[row] + 32 * piece, pieces[piece] + 32 * row, row);
+        move(rows[row] + at + 32 * piece, pieces[piece] + 32 * row, row);
       }
     }
   }
 
-  void restore(const unsigned char *const *pieces, Chunk *rows) const {
+  void restore(const unsigned char *const *pieces, unsigned char *const *rows, int64_t at) const {
     for (int piece = 0; piece < kPieces; piece++) {
       for (int row = 0; row < kRows; row++) {
-        move(pieces[piece] + 32 * row, rows[row] + 32 * piece, row);
+        move(pieces[piece] + 32 * row, rows[row] + at + 32 * piece, row);
       }
     }
   }
@@ -114,12 +115,12 @@ struct ScaleWords {
   // The row of word `slot` of a piece.
   static constexpr int row_of(int slot) { return kIsAtom ? slot % 4 * 32 + slot / 4 : slot; }
 
-  void arrange(const Chunk *rows, unsigned char *const *pieces) const {
+  void arrange(const unsigned char *const *rows, int64_t at, unsigned char *const *pieces) const {
     for (int slot = 0; slot < kRows; slot += 4) {
       for (int piece = 0; piece < kPieces; piece += 4) {
         Words4 words[4];
         for (int i = 0; i < 4; i++) {
-          words[i] = load16<Words4>(rows[row_of(slot + i)] + 4 * piece);
+          words[i] = load16<Words4>(rows[row_of(slot + i)] + at + 4 * piece);
         }
 
         transpose(words);
@@ -130,7 +131,7 @@ struct ScaleWords {
     }
   }
 
-  void restore(const unsigned char *const *pieces, Chunk *rows) const {
+  void restore(const unsigned char *const *pieces, unsigned char *const *rows, int64_t at) const {
     for (int slot = 0; slot < kRows; slot += 4) {
       for (int piece = 0; piece < kPieces; piece += 4) {
         Words4 words[4];
@@ -140,7 +141,7 @@ struct ScaleWords {
 
         transpose(words);
         for (int i = 0; i < 4; i++) {
-          store16(rows[row_of(slot + i)] + 4 * piece, words[i]);
+          store16(rows[row_of(slot + i)] + at + 4 * piece, words[i]);
         }
       }
     }
@@ -204,33 +205,45 @@ struct MarlinScales {
     return ((block & 4) | (block & 1) << 1 | (block >> 1 & 1)) * 8 + slot / 8;
   }
 
-  void arrange(const Chunk *rows, unsigned char *const *pieces) const {
-    for (int column = 0; column < kChunk; column += 16) {
-      for (int slot = 0; slot < kRows; slot += 16) {
+  // Lines are made and taken apart here, and moved whole: those of a block are often multiples of 4096 bytes apart, where
+  // a cache holds few at once.
+  void arrange(const unsigned char *const *rows, int64_t at, unsigned char *const *pieces) const {
+    alignas(64) Chunk lines[kPieces];
+    for (int slot = 0; slot < kRows; slot += 16) {
+      for (int column = 0; column < kChunk; column += 16) {
         Bytes16 bytes[16];
         for (int i = 0; i < 16; i++) {
-          bytes[i] = scale.encode(load16<Bytes16>(rows[row_of(slot + i)] + column));
+          bytes[i] = scale.encode(load16<Bytes16>(rows[row_of(slot + i)] + at + column));
         }
 
         transpose(bytes);
         for (int i = 0; i < 16; i++) {
-          store16(pieces[column + i] + slot, bytes[i]);
+          store16(lines[column + i] + slot, bytes[i]);
         }
       }
     }
+
+    for (int i = 0; i < kPieces; i++) {
+      std::memcpy(pieces[i], lines[i], kChunk);
+    }
   }
 
-  void restore(const unsigned char *const *pieces, Chunk *rows) const {
-    for (int column = 0; column < kChunk; column += 16) {
-      for (int slot = 0; slot < kRows; slot += 16) {
+  void restore(const unsigned char *const *pieces, unsigned char *const *rows, int64_t at) const {
+    alignas(64) Chunk lines[kPieces];
+    for (int i = 0; i < kPieces; i++) {
+      std::memcpy(lines[i], pieces[i], kChunk);
+    }
+
+    for (int slot = 0; slot < kRows; slot += 16) {
+      for (int column = 0; column < kChunk; column += 16) {
         Bytes16 bytes[16];
         for (int i = 0; i < 16; i++) {
-          bytes[i] = load16<Bytes16>(pieces[column + i] + slot);
+          bytes[i] = load16<Bytes16>(lines[column + i] + slot);
         }
 
         transpose(bytes);
         for (int i = 0; i < 16; i++) {
-          store16(rows[row_of(slot + i)] + column, scale.decode(bytes[i]));
+          store16(rows[row_of(slot + i)] + at + column, scale.decode(bytes[i]));
         }
       }
     }

@@ -7,9 +7,6 @@
 namespace sparkfp4 {
 namespace {
 
-// How far ahead of a row's chunk its bytes are asked for.
-constexpr int64_t kAhead = 2 * kChunk;
-
 const MarlinKernel &marlin_kernel(sparkfp4_tier tier) {
   switch (tier) {
 #ifdef SPARKFP4_X86
@@ -31,22 +28,29 @@ struct MarlinTiles {
 
   const MarlinKernel &kernel;
 
-  void arrange(const Chunk *rows, unsigned char *const *pieces) const { kernel.arrange(rows, pieces); }
-  void restore(const unsigned char *const *pieces, Chunk *rows) const { kernel.restore(pieces, rows); }
+  void arrange(const unsigned char *const *rows, int64_t at, unsigned char *const *pieces) const {
+    kernel.arrange(rows, at, pieces);
+  }
+  void restore(const unsigned char *const *pieces, unsigned char *const *rows, int64_t at) const {
+    kernel.restore(pieces, rows, at);
+  }
 };
 
-// The rows of a tile, null where there is padding.
+// The rows of a tile, null where there is padding; whether all are there.
 template <typename Byte, int kRows>
-void find_rows(const RowShape &shape, int64_t first, Byte *const *members, Byte *(&rows)[kRows]) {
+bool find_rows(const RowShape &shape, int64_t first, Byte *const *members, Byte *(&rows)[kRows]) {
+  bool all = true;
   for (int i = 0; i < kRows; i++) {
     int member;
     int64_t row = source_row(shape, first + i, &member);
     rows[i] = row < 0 ? nullptr : members[member] + row * shape.row_bytes;
+    all &= row >= 0;
   }
+
+  return all;
 }
 
-// Where piece `number` of a row of tiles begins. The pieces of a tile follow each other, or those of a place in the
-// row.
+// Where piece `number` of a row of tiles begins. The pieces of a tile follow each other, or those of a place in the row.
 template <typename Block>
 int64_t piece_at(const RowShape &shape, int64_t tile, int64_t number) {
   constexpr int64_t kPieceBytes = Block::kRows * kChunk / Block::kPieces;
@@ -66,44 +70,65 @@ void find_pieces(const RowShape &shape, int64_t tile, int64_t at, Byte *arranged
   }
 }
 
-void gather(const unsigned char *row, int64_t at, int64_t row_bytes, Chunk &chunk) {
-  int64_t left = row == nullptr ? 0 : row_bytes - at;
-  if (left >= kChunk) {
-    __builtin_prefetch(row + at + kAhead);
-    std::memcpy(chunk, row + at, kChunk);
-  } else {
-    std::memset(chunk, 0, kChunk);
-    if (left > 0) {
-      std::memcpy(chunk, row + at, static_cast<size_t>(left));
+// Asks for the lines of the next block, of both sides: there are more of them than hardware would foresee.
+template <typename Block, typename Row, typename Piece>
+void prefetch(Row *const *rows, int64_t at, Piece *const *pieces) {
+  constexpr int kPieceBytes = Block::kRows * kChunk / Block::kPieces;
+  for (int i = 0; i < Block::kRows; i++) {
+    __builtin_prefetch(rows[i] + at);
+  }
+
+  for (int i = 0; i < Block::kPieces; i++) {
+    for (int line = 0; line < kPieceBytes; line += kChunk) {
+      __builtin_prefetch(pieces[i] + line);
     }
   }
 }
 
-void scatter(const Chunk &chunk, int64_t at, int64_t row_bytes, unsigned char *row) {
-  int64_t left = row == nullptr ? 0 : row_bytes - at;
-  if (left >= kChunk) {
-    std::memcpy(row + at, chunk, kChunk);
-  } else if (left > 0) {
-    std::memcpy(row + at, chunk, static_cast<size_t>(left));
-  }
+// Bytes of a row that a block takes; 0 to 64.
+size_t bytes_there(const void *row, int64_t at, int64_t row_bytes) {
+  int64_t left = row == nullptr || at >= row_bytes ? 0 : row_bytes - at;
+  return static_cast<size_t>(left < kChunk ? left : kChunk);
 }
+
+// Whether the next block is inside the matrix and its members, so that its lines can be asked for.
+bool has_next(const RowShape &shape, int64_t at) { return at + 2 * kChunk <= shape.row_bytes; }
 
 template <typename Block>
 void arrange_blocks(const Block &block, const RowShape &shape, const unsigned char *const *members,
                     unsigned char *out) {
   alignas(64) Chunk chunks[Block::kRows];
   alignas(64) unsigned char unused[Block::kRows * kChunk / Block::kPieces];
+  const unsigned char *in_chunks[Block::kRows];
+  for (int i = 0; i < Block::kRows; i++) {
+    in_chunks[i] = chunks[i];
+  }
+
   for (int64_t tile = 0; tile < shape.matrix_rows / Block::kRows; tile++) {
     const unsigned char *rows[Block::kRows];
-    find_rows(shape, tile * Block::kRows, members, rows);
+    bool all = find_rows(shape, tile * Block::kRows, members, rows);
+    unsigned char *pieces[Block::kPieces];
     for (int64_t at = 0; at < shape.padded_row_bytes; at += kChunk) {
-      for (int i = 0; i < Block::kRows; i++) {
-        gather(rows[i], at, shape.row_bytes, chunks[i]);
+      if (all && has_next(shape, at)) {
+        find_pieces<Block>(shape, tile, at + kChunk, out, unused, pieces);
+        prefetch<Block>(rows, at + kChunk, pieces);
       }
 
-      unsigned char *pieces[Block::kPieces];
       find_pieces<Block>(shape, tile, at, out, unused, pieces);
-      block.arrange(chunks, pieces);
+      if (all && at + kChunk <= shape.row_bytes) {
+        block.arrange(rows, at, pieces);
+        continue;
+      }
+
+      for (int i = 0; i < Block::kRows; i++) {
+        size_t bytes = bytes_there(rows[i], at, shape.row_bytes);
+        std::memset(chunks[i] + bytes, 0, kChunk - bytes);
+        if (bytes > 0) {
+          std::memcpy(chunks[i], rows[i] + at, bytes);
+        }
+      }
+
+      block.arrange(in_chunks, 0, pieces);
     }
   }
 }
@@ -113,15 +138,33 @@ void restore_blocks(const Block &block, const RowShape &shape, const unsigned ch
                     unsigned char *const *members) {
   alignas(64) Chunk chunks[Block::kRows];
   alignas(64) const unsigned char unused[Block::kRows * kChunk / Block::kPieces] = {};
+  unsigned char *in_chunks[Block::kRows];
+  for (int i = 0; i < Block::kRows; i++) {
+    in_chunks[i] = chunks[i];
+  }
+
   for (int64_t tile = 0; tile < shape.matrix_rows / Block::kRows; tile++) {
     unsigned char *rows[Block::kRows];
-    find_rows(shape, tile * Block::kRows, members, rows);
+    bool all = find_rows(shape, tile * Block::kRows, members, rows);
+    const unsigned char *pieces[Block::kPieces];
     for (int64_t at = 0; at < shape.padded_row_bytes; at += kChunk) {
-      const unsigned char *pieces[Block::kPieces];
+      if (all && has_next(shape, at)) {
+        find_pieces<Block>(shape, tile, at + kChunk, arranged, unused, pieces);
+        prefetch<Block>(rows, at + kChunk, pieces);
+      }
+
       find_pieces<Block>(shape, tile, at, arranged, unused, pieces);
-      block.restore(pieces, chunks);
+      if (all && at + kChunk <= shape.row_bytes) {
+        block.restore(pieces, rows, at);
+        continue;
+      }
+
+      block.restore(pieces, in_chunks, 0);
       for (int i = 0; i < Block::kRows; i++) {
-        scatter(chunks[i], at, shape.row_bytes, rows[i]);
+        size_t bytes = bytes_there(rows[i], at, shape.row_bytes);
+        if (bytes > 0) {
+          std::memcpy(rows[i] + at, chunks[i], bytes);
+        }
       }
     }
   }

@@ -42,14 +42,14 @@ struct MarlinCodes {
     w[3] = V::high64(c, d);
   }
 
-  static void arrange(const unsigned char (*rows)[64], unsigned char *const *tiles) {
+  static void arrange(const unsigned char *const *rows, int64_t at, unsigned char *const *tiles) {
     for (int first = 0; first < 8; first += 2 * V::kLanes) {
       for (int r = 0; r < 8; r++) {
         Vector even[4];
         Vector odd[4];
         for (int j = 0; j < 4; j++) {
-          Vector upper = split(V::load(rows[16 * j + r] + 8 * first));
-          Vector lower = split(V::load(rows[16 * j + r + 8] + 8 * first));
+          Vector upper = split(V::load(rows[16 * j + r] + at + 8 * first));
+          Vector lower = split(V::load(rows[16 * j + r + 8] + at + 8 * first));
           even[j] = V::interleaved_halves(V::low8(upper, lower));
           odd[j] = V::interleaved_halves(V::high8(upper, lower));
         }
@@ -64,7 +64,7 @@ struct MarlinCodes {
     }
   }
 
-  static void restore(const unsigned char *const *tiles, unsigned char (*rows)[64]) {
+  static void restore(const unsigned char *const *tiles, unsigned char *const *rows, int64_t at) {
     for (int first = 0; first < 8; first += 2 * V::kLanes) {
       for (int r = 0; r < 8; r++) {
         Vector even[4];
@@ -82,8 +82,8 @@ struct MarlinCodes {
           Vector mask = V::longs(0x00ff00ff00ff00ff);
           Vector upper = V::pack16(V::both(low, mask), V::both(high, mask));
           Vector lower = V::pack16(V::right16(low, 8), V::right16(high, 8));
-          V::store(rows[16 * j + r] + 8 * first, joined(upper));
-          V::store(rows[16 * j + r + 8] + 8 * first, joined(lower));
+          V::store(rows[16 * j + r] + at + 8 * first, joined(upper));
+          V::store(rows[16 * j + r + 8] + at + 8 * first, joined(lower));
         }
       }
     }

@@ -1,12 +1,14 @@
 // Marlin's codes by tier.
 #pragma once
 
+#include <cstdint>
+
 namespace sparkfp4 {
 
-// Eight tiles of 64 rows by 16 columns of codes: rows of 64 bytes, tiles of 512.
+// Eight tiles of 64 rows by 16 columns of codes: 64 bytes of each row, from byte `at` on, and tiles of 512.
 struct MarlinKernel {
-  void (*arrange)(const unsigned char (*rows)[64], unsigned char *const *tiles);
-  void (*restore)(const unsigned char *const *tiles, unsigned char (*rows)[64]);
+  void (*arrange)(const unsigned char *const *rows, int64_t at, unsigned char *const *tiles);
+  void (*restore)(const unsigned char *const *tiles, unsigned char *const *rows, int64_t at);
 };
 
 extern const MarlinKernel kMarlinScalar;

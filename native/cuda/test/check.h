@@ -152,3 +152,6 @@ void test_failures();
 void test_large(sparkfp4_cuda_context *context);
 // In a process of its own: what a bad address comes to. The exit status.
 int bad_address();
+void test_pinned(sparkfp4_cuda_context *context);
+void test_threads();
+int second_device();

@@ -14,6 +14,10 @@ int main(int argc, char **argv) {
     return bad_address();
   }
 
+  if (argc > 1 && std::string(argv[1]) == "second-device") {
+    return second_device();
+  }
+
   sparkfp4_cuda_context *context;
   require(sparkfp4_cuda_create(0, nullptr, &context) == SPARKFP4_CUDA_OK, "create");
   struct Test {
@@ -40,6 +44,8 @@ int main(int argc, char **argv) {
                          {"search", test_search},
                          {"search-limits", test_search_limits},
                          {"sums-in-order", test_sums_in_order},
+                         {"pinned", test_pinned},
+                         {"threads", [](sparkfp4_cuda_context *) { test_threads(); }},
                          {"failures", [](sparkfp4_cuda_context *) { test_failures(); }},
                          {"large", test_large}};
   for (const Test &test : kTests) {
@@ -59,7 +65,9 @@ int main(int argc, char **argv) {
 
   sparkfp4_cuda_destroy(context);
   // A sticky error takes the process with it.
-  std::string child = std::string("'") + argv[0] + "' bad-address";
-  require(argc > 1 || std::system(child.c_str()) == 0, "a bad address is sticky");
+  std::string child = std::string("'") + argv[0] + "' ";
+  require(argc > 1 || std::system((child + "bad-address").c_str()) == 0, "a bad address is sticky");
+  require(argc > 1 || sparkfp4_cuda_device_count() < 2 || std::system((child + "second-device").c_str()) == 0,
+          "the first device is not touched by calls on the second");
   return 0;
 }

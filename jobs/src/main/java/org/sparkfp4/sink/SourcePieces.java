@@ -5,7 +5,6 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.zip.CRC32C;
-import org.apache.hadoop.util.CrcUtil;
 import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.plan.Member;
 import org.sparkfp4.plan.Slab;
@@ -87,7 +86,7 @@ public final class SourcePieces {
   }
 
   private static SourcePiece join(SourcePiece piece, SourcePiece next) {
-    int crc = CrcUtil.compose(piece.crc32c(), next.crc32c(), next.length(), CrcUtil.CASTAGNOLI_POLYNOMIAL);
+    int crc = Crc32cJoin.join(piece.crc32c(), next.crc32c(), next.length());
     return new SourcePiece(piece.file(), piece.offset(), piece.length() + next.length(), crc);
   }
 }

@@ -51,6 +51,14 @@ final class SparkSubmit {
     return new SparkSubmit(cluster.master()).conf("spark.executor.memory", "1g");
   }
 
+  /** In cluster deploy mode: a worker runs the driver, and what is started here waits for its end. */
+  static SparkSubmit within(StandaloneCluster cluster) {
+    return on(cluster)
+        .conf("spark.submit.deployMode", "cluster")
+        .conf("spark.standalone.submit.waitAppCompletion", "true")
+        .conf("spark.driver.memory", "512m");
+  }
+
   /** The environment in which workers start executors. */
   static Map<String, String> homeOfExecutors() {
     return Map.of("SPARK_HOME", sparkHome().toString(), "SPARK_SCALA_VERSION", "2.13");

@@ -18,7 +18,7 @@ final class DequantizeEvaluator implements ArrowEvaluator {
   DequantizeEvaluator(Nvfp4Dequantize function, BufferAllocator allocator) {
     this.function = function;
     this.allocator = allocator;
-    this.payloads = new BinaryResult("payload", allocator);
+    this.payloads = new BinaryResult("payload", allocator, allocator::buffer);
   }
 
   @Override
