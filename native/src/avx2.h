@@ -45,6 +45,18 @@ struct Avx2 {
     return static_cast<uint32_t>(_mm_cvtsi128_si32(one));
   }
 
+  SPARKFP4_OP float reduce_min(Float x) {
+    __m128 four = _mm_min_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+    __m128 two = _mm_min_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_min_ss(two, _mm_movehdup_ps(two)));
+  }
+
+  SPARKFP4_OP float reduce_add(Float x) {
+    __m128 four = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+    __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+  }
+
   template <int kBits>
   SPARKFP4_OP Int shift_left(Int x) {
     return _mm256_slli_epi32(x, kBits);

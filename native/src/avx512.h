@@ -34,6 +34,9 @@ struct Avx512 {
   SPARKFP4_OP Int min_u32(Int a, Int b) { return _mm512_min_epu32(a, b); }
   SPARKFP4_OP uint32_t reduce_max_u32(Int x) { return _mm512_reduce_max_epu32(x); }
 
+  SPARKFP4_OP float reduce_min(Float x) { return _mm512_reduce_min_ps(x); }
+  SPARKFP4_OP float reduce_add(Float x) { return _mm512_reduce_add_ps(x); }
+
   template <int kBits>
   SPARKFP4_OP Int shift_left(Int x) {
     return _mm512_slli_epi32(x, kBits);

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "elements.h"
-#include "sweep.h"
+#include "hessian.h"
 
 namespace sparkfp4 {
 
@@ -14,10 +14,10 @@ SPARKFP4_INLINE void widen_strip(const typename Isa::Int *x, typename Isa::Float
   (Isa::store_floats(strip->w + kElements * Isa::kWidth, wide_magnitude<Isa, Type, kElements>(x, source_scale)), ...);
 }
 
-// The scales of a strip, block by block: the compiler makes vectors of a block's products.
+// The scales of a strip by local Hessians, block by block.
 template <typename Isa, sparkfp4_recipe kRecipe, typename Type>
-static void choose_by_block(const EncodeTask &task, int64_t block, const unsigned char *source,
-                            const float *block_scales, unsigned char *scales) {
+static void choose_by_hessians(const EncodeTask &task, int64_t block, const unsigned char *source,
+                               const float *block_scales, unsigned char *scales) {
   for (int lane = 0; lane < Isa::kWidth; lane++) {
     float source_scale = Type::kCodes ? block_scales[lane] : 1.0f;
     float w[kBlock];
@@ -28,7 +28,9 @@ static void choose_by_block(const EncodeTask &task, int64_t block, const unsigne
       amax = magnitude > amax ? magnitude : amax;
     }
 
-    scales[lane] = e4m3_byte(searched_scale<kRecipe, Type>(w, amax, task, block + lane));
+    int nearest = e4m3_byte(block_scale<kRecipe, Type>(amax, 6.0f, task.global_scale));
+    int code = is_searched(amax) ? hessian_code<Isa, kRecipe>(w, amax, nearest, task, block + lane) : nearest;
+    scales[lane] = static_cast<unsigned char>(code);
   }
 }
 
@@ -37,7 +39,7 @@ template <typename Isa, sparkfp4_recipe kRecipe, typename Type>
 static void choose_scales(const EncodeTask &task, int64_t block, const unsigned char *source,
                           const float *block_scales, unsigned char *scales) {
   if (task.search == SPARKFP4_WEIGHTED_HESSIAN) {
-    return choose_by_block<Isa, kRecipe, Type>(task, block, source, block_scales, scales);
+    return choose_by_hessians<Isa, kRecipe, Type>(task, block, source, block_scales, scales);
   }
 
   typename Isa::Int x[Layout<Type>::kVectors];
