@@ -63,7 +63,7 @@ SPARKFP4_KEY_OP void encode_scaled(const Block &x, Float inverse, unsigned char 
     Float ignored;
     Word low = narrow<1, 0>(at_most(magnitudes(even), kSix), &ignored) | (as<Word>(even) >> 28 & 8);
     Word high = narrow<1, 0>(at_most(magnitudes(odd), kSix), &ignored) << 4 | (as<Word>(odd) >> 24 & 0x80);
-    store_vector(packed + kWidth * part, __builtin_convertvector(low | high, Bytes));
+    store_vector(packed + kWidth * part, to_bytes(low | high));
   }
 }
 
@@ -102,7 +102,7 @@ SPARKFP4_KEY_OP Word scales_of_four(const Blocks *x, sparkfp4_scale_rule rule, u
   }
 
   u = amax >= kInfinityBits ? all_words(kNotFinite) : u;
-  Bytes four = __builtin_convertvector(shuffle(u, u, SPARKFP4_LANES(quarter_firsts)), Bytes);
+  Bytes four = to_bytes(shuffle(u, u, SPARKFP4_LANES(quarter_firsts)));
   std::memcpy(bytes, &four, sizeof *bytes);
   return u;
 }

@@ -5,10 +5,6 @@
 // next code's.
 #pragma once
 
-#ifdef __AVX512BW__
-#include <immintrin.h>
-#endif
-
 #include "key_vectors.h"
 
 namespace sparkfp4 {
@@ -65,7 +61,7 @@ SPARKFP4_KEY_OP void encode_words(const WordBlock &block, Word eighth, unsigned 
     Shorts code = word_codes(above, magnitude >> 6 & 1) | (x >> 12 & 8);
     // A byte of a lane's two codes.
     Word pairs = as<Word>(code);
-    store_vector(packed + kWidth * part, __builtin_convertvector((pairs | pairs >> 12) & 0xff, Bytes));
+    store_vector(packed + kWidth * part, to_bytes((pairs | pairs >> 12) & 0xff));
   }
 }
 

@@ -82,7 +82,7 @@ SPARKFP4_INLINE typename Isa::Int sum_above_any(typename Isa::Float d, typename 
 template <typename Isa, typename Type>
 SPARKFP4_INLINE void nibble_tables(typename Isa::Float d, typename Isa::Float scale, typename Isa::Int *tables) {
   using Int = typename Isa::Int;
-  typename Isa::Float quotient = Isa::mul(d, Isa::reciprocal(scale));
+  typename Isa::Float quotient = quotient_above<Isa>(d, scale);
   // Five times that is less than all that ones_above has tables for.
   Int above = Isa::all(Isa::less(quotient, Isa::set_float(1.5f)))
                   ? sum_above<Isa, Type>(quotient, d, scale, std::make_integer_sequence<int, kThresholds - 1>())

@@ -73,7 +73,7 @@ SPARKFP4_INLINE Factors<Isa> factors(typename Isa::Float amax, float largest, fl
 
 template <typename Isa>
 SPARKFP4_INLINE bool within(typename Isa::Float x, float least, float most) {
-  return Isa::all(Isa::less_equal(Isa::set_float(least), x)) && Isa::all(Isa::less_equal(x, Isa::set_float(most)));
+  return Isa::all(Isa::both(Isa::less_equal(Isa::set_float(least), x), Isa::less_equal(x, Isa::set_float(most))));
 }
 
 // Of the midpoint m and the floats just below them, as bits: of the largest float w whose RN(w / d) is no greater than
