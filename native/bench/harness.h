@@ -70,8 +70,9 @@ inline void measure(std::vector<Work> &works, int rounds, int repeats) {
   }
 }
 
-// The tables of bf16 by tier, of all sources, of the scale searches, and of keys.
+// The tables of bf16 by tier, of all sources, of the scale searches, of keys, and of layouts.
 void bench_bf16(int rounds);
 void bench_sources(int rounds);
 void bench_search(int rounds);
 void bench_keys(int rounds);
+void bench_layouts(int rounds);

@@ -22,7 +22,7 @@ find_path(CUDA_INCLUDE cuda_runtime_api.h REQUIRED NO_DEFAULT_PATH
 
 set(CUDA_OBJECTS "")
 foreach(source IN ITEMS amax conclude dequantize encode_codes encode_mxfp4 encode_plain encode_strips hessian keys
-               latents mxfp4 search)
+               keys_aligned keys_formed latents layouts mxfp4 norms_aligned search)
   set(object "${CMAKE_BINARY_DIR}/cuda/${source}.o")
   add_custom_command(OUTPUT "${object}"
                      COMMAND "${SPARKFP4_NVCC}" ${CUDA_OPTIONS} -MD -MF "${object}.d" -c
@@ -35,7 +35,8 @@ add_custom_target(cuda-objects DEPENDS ${CUDA_OBJECTS})
 
 add_library(cuda-kernels OBJECT cuda/context.cpp cuda/device_face.cpp cuda/device_scope.cpp cuda/enqueue.cpp
             cuda/host_face.cpp cuda/host_parts.cpp cuda/pinned.cpp cuda/results.cpp cuda/staging.cpp
-            cuda/key_device_face.cpp cuda/key_host_pages.cpp cuda/key_host_rows.cpp cuda/launch.cpp)
+            cuda/key_device_face.cpp cuda/key_host_pages.cpp cuda/key_host_rows.cpp cuda/launch.cpp
+            cuda/layout_faces.cpp)
 target_include_directories(cuda-kernels PRIVATE include)
 target_include_directories(cuda-kernels SYSTEM PRIVATE "${CUDA_INCLUDE}")
 target_compile_definitions(cuda-kernels PRIVATE "SPARKFP4_VERSION=\"${SPARKFP4_VERSION}\"")
@@ -57,7 +58,7 @@ install(TARGETS sparkfp4-cuda LIBRARY DESTINATION "${SPARKFP4_ARCH}/Linux")
 
 add_executable(cuda-test EXCLUDE_FROM_ALL cuda/test/main.cpp cuda/test/check.cpp cuda/test/devices.cpp
                cuda/test/failures.cpp
-               cuda/test/keys.cpp cuda/test/mxfp4.cpp cuda/test/plain.cpp cuda/test/quantized.cpp
+               cuda/test/keys.cpp cuda/test/layouts.cpp cuda/test/mxfp4.cpp cuda/test/plain.cpp cuda/test/quantized.cpp
                cuda/test/quantized_unit.cpp
                $<TARGET_OBJECTS:cuda-kernels> ${CUDA_OBJECTS} $<TARGET_OBJECTS:kernels>)
 set(CUDA_PROGRAMS cuda-test)

@@ -1,7 +1,5 @@
-// The encode by round to nearest: a thread a block, a thread block a tile, tiles far apart in turn.
+// The encode of a block by round to nearest, and what its kernels share.
 #pragma once
-
-#include <type_traits>
 
 #include "conclude.cuh"
 #include "rounding.cuh"
@@ -256,132 +254,18 @@ __device__ __forceinline__ const ScaleRule *load_rule(const Encode &encode, Rule
   return &made;
 }
 
-template <typename Type, bool kSums>
-__global__ void __launch_bounds__(kThreads, kSums || Type::kSource == F32::kSource ? 3 : 5)
-    encode_kernel(const __grid_constant__ Batch batch, const __grid_constant__ Encode encode) {
-  admit_next_launch();
-  Rule rule;
-  const ScaleRule *made = load_rule(encode, &rule);
-  if (made == nullptr) {
-    return conclude_last(batch, encode);
+// Adds the squares of a block that has been encoded.
+template <typename Type, typename Sums>
+__device__ __forceinline__ void add_squares(const Block<Type> &block, const unsigned char *source, float scale,
+                                            const Encoded &encoded, Sums *sums) {
+  Squares squares;
+  if (encoded.d >= 0x1p-100f) {
+    squares = block_squares([&](int j) { return block.weight(j, scale); }, encoded.codes, 0.5f * encoded.d);
+  } else {
+    squares_plainly<Type>(source, scale, encoded.codes, encoded.d, &squares);
   }
 
-  // Of codes a thread takes neighbours, which mostly share their scale; of elements two that are apart, so that a warp
-  // reads without gaps.
-  constexpr bool kNeighbours = Type::kCodes;
-  constexpr uint32_t kApart = kNeighbours ? 1 : kThreads;
-  bool shared = Type::kCodes && shares_scales(encode.source);
-  bool aligned_out = is_aligned(encode.packed, kNeighbours ? 16 : 8) && (!kNeighbours || is_aligned(encode.scales, 2));
-  uint32_t largest = 0;
-  std::conditional_t<kNeighbours, PairSums, SameLaneSums> sums;
-  int segment_index = 0;
-  int summed = -1;
-  for (uint32_t turn = blockIdx.x; turn < batch.tiles; turn += gridDim.x) {
-    uint32_t tile = encode.backwards ? batch.tiles - 1 - turn : turn;
-    segment_index = segment_of(batch, tile, segment_index);
-    const DeviceSegment &segment = batch.segments[segment_index];
-    if constexpr (kSums) {
-      if (summed != segment.number) {
-        if (summed >= 0) {
-          sums.flush(&encode.workspace->sums[summed]);
-        }
-
-        summed = segment.number;
-      }
-    }
-
-    uint32_t blocks = segment.blocks;
-    uint32_t first = (tile - segment.first_tile) * kTileBlocks + threadIdx.x * (kNeighbours ? 2 : 1);
-    if (first >= blocks) {
-      continue;
-    }
-
-    bool both = first + kApart < blocks;
-    const unsigned char *source = segment.data + static_cast<int64_t>(first) * Type::kBlockBytes;
-    bool aligned = is_aligned(segment.data, Type::kBlockBytes < 16 ? 8 : 16);
-    Block<Type> block[2];
-    block[0].load(source, aligned);
-    block[1].load(source + (both ? kApart * Type::kBlockBytes : 0), aligned);
-    float scale[2] = {1, 1};
-    if constexpr (Type::kCodes) {
-      scale[0] = source_scale(encode.source, segment.scales, first);
-      scale[1] = shared || !both ? scale[0] : source_scale(encode.source, segment.scales, first + 1);
-    }
-
-    Encoded encoded[2];
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-      uint32_t bits = block[i].largest();
-      float amax = Block<Type>::value(bits, scale[i]);
-      largest = max(largest, Type::kCodes ? __float_as_uint(amax) : bits);
-      encoded[i] = encode_block<Type>(block[i], source + i * kApart * Type::kBlockBytes, scale[i], amax, rule,
-                                      made->halves);
-      if (rule.zero) {
-        encoded[i] = {make_uint2(0, 0), rule.modelopt ? 0x38u : 0x20u, 0};
-      }
-
-      if constexpr (!kNeighbours) {
-        if (i == 0 || both) {
-          int64_t out = segment.first_block + first + i * kApart;
-          store8(encode.packed + out * kPackedBlock, encoded[i].codes, aligned_out);
-          encode.scales[out] = static_cast<unsigned char>(encoded[i].byte);
-        }
-      }
-
-      if (kSums && (i == 0 || both) && !rule.zero) {
-        Squares squares;
-        if (encoded[i].d >= 0x1p-100f) {
-          squares = block_squares([&](int j) { return block[i].weight(j, scale[i]); }, encoded[i].codes,
-                                  0.5f * encoded[i].d);
-        } else {
-          squares_plainly<Type>(source + i * kApart * Type::kBlockBytes, scale[i], encoded[i].codes, encoded[i].d,
-                                &squares);
-        }
-
-        sums.add(i, squares);
-      }
-    }
-
-    if constexpr (kNeighbours) {
-      int64_t out = segment.first_block + first;
-      unsigned char *packed = encode.packed + out * kPackedBlock;
-      if (aligned_out && both && out % 2 == 0) {
-        *reinterpret_cast<uint4 *>(packed) =
-            make_uint4(encoded[0].codes.x, encoded[0].codes.y, encoded[1].codes.x, encoded[1].codes.y);
-        *reinterpret_cast<uint16_t *>(encode.scales + out) =
-            static_cast<uint16_t>(encoded[0].byte | encoded[1].byte << 8);
-      } else {
-        bool aligned8 = is_aligned(encode.packed, 8);
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-          if (i == 0 || both) {
-            store8(packed + i * kPackedBlock, encoded[i].codes, aligned8);
-            encode.scales[out + i] = static_cast<unsigned char>(encoded[i].byte);
-          }
-        }
-      }
-    }
-  }
-
-  if constexpr (kSums) {
-    if (summed >= 0) {
-      sums.flush(&encode.workspace->sums[summed]);
-    }
-  }
-
-  if (!encode.of_unit) {
-    raise(&encode.workspace->largest, largest);
-  }
-
-  conclude_last(batch, encode);
-}
-
-template <typename Type>
-cudaError_t launch_encode_of(const Batch &batch, const Encode &encode, cudaStream_t stream) {
-  auto kernel = encode.with_sums ? encode_kernel<Type, true> : encode_kernel<Type, false>;
-  int grid;
-  cudaError_t error = grid_size(kernel, batch.tiles, &grid);
-  return error == cudaSuccess ? launch_after(kernel, grid, kThreads, stream, batch, encode) : error;
+  sums->add(squares);
 }
 
 }  // namespace sparkfp4::cuda

@@ -45,14 +45,30 @@ __device__ __forceinline__ Entry find_entry(const Rule &rule, int largest) {
   return entry;
 }
 
-// A source block and its scale.
-struct Loaded {
+// A thread's source block and its scale.
+struct SourceBlock {
+  int segment;
+  bool any;
+  uint32_t index;
   uint4 codes;
   uint32_t scale;
 
-  __device__ __forceinline__ void load(const DeviceSegment &segment, uint32_t index, bool aligned) {
-    codes = load16(segment.data + static_cast<int64_t>(index) * kSourceBytes, aligned);
-    scale = segment.scales[index];
+  __device__ __forceinline__ void load(const Batch &batch, const Encode &encode, uint32_t turn, int near_segment) {
+    segment = near_segment;
+    any = false;
+    if (turn >= batch.tiles) {
+      return;
+    }
+
+    uint32_t tile = encode.backwards ? batch.tiles - 1 - turn : turn;
+    segment = segment_of(batch, tile, near_segment);
+    const DeviceSegment &of = batch.segments[segment];
+    index = (tile - of.first_tile) * kThreads + threadIdx.x;
+    any = index < of.blocks / 2;
+    if (any) {
+      codes = load16(of.data + static_cast<int64_t>(index) * kSourceBytes, is_aligned(of.data, kSourceBytes));
+      scale = of.scales[index];
+    }
   }
 };
 
@@ -61,6 +77,8 @@ __global__ void __launch_bounds__(kThreads, kSums ? 3 : 5)
     encode_mxfp4_kernel(const __grid_constant__ Batch batch, const __grid_constant__ Encode encode) {
   __shared__ alignas(16) Entry entries[kMagnitudes];
   admit_next_launch();
+  SourceBlock next;
+  next.load(batch, encode, blockIdx.x, 0);
   Rule rule;
   const ScaleRule *made = load_rule(encode, &rule);
   if (made == nullptr) {
@@ -78,12 +96,12 @@ __global__ void __launch_bounds__(kThreads, kSums ? 3 : 5)
   bool paired_out = is_aligned(encode.scales, 2);
   uint32_t largest = 0;
   PairSums sums;
-  int segment_index = 0;
   int summed = -1;
   for (uint32_t turn = blockIdx.x; turn < batch.tiles; turn += gridDim.x) {
-    uint32_t tile = encode.backwards ? batch.tiles - 1 - turn : turn;
-    segment_index = segment_of(batch, tile, segment_index);
-    const DeviceSegment &segment = batch.segments[segment_index];
+    // While one is encoded, the next is on its way.
+    const SourceBlock source = next;
+    next.load(batch, encode, turn + gridDim.x, source.segment);
+    const DeviceSegment &segment = batch.segments[source.segment];
     if constexpr (kSums) {
       if (summed != segment.number) {
         if (summed >= 0) {
@@ -94,13 +112,10 @@ __global__ void __launch_bounds__(kThreads, kSums ? 3 : 5)
       }
     }
 
-    uint32_t index = (tile - segment.first_tile) * kThreads + threadIdx.x;
-    if (index >= segment.blocks / 2) {
+    if (!source.any) {
       continue;
     }
 
-    Loaded source;
-    source.load(segment, index, is_aligned(segment.data, kSourceBytes));
     const uint32_t words[4] = {source.codes.x, source.codes.y, source.codes.z, source.codes.w};
     uint32_t codes[4];
     uint32_t bytes[2];
@@ -122,7 +137,7 @@ __global__ void __launch_bounds__(kThreads, kSums ? 3 : 5)
       largest = max(largest, __float_as_uint(magnitude * scale));
     } else {
       scale = __uint_as_float(source.scale == 0 ? 1u << 22 : source.scale == 255 ? 0x7fc00000u : source.scale << 23);
-      const unsigned char *from = segment.data + static_cast<int64_t>(index) * kSourceBytes;
+      const unsigned char *from = segment.data + static_cast<int64_t>(source.index) * kSourceBytes;
 #pragma unroll
       for (int i = 0; i < 2; i++) {
         Encoded otherwise;
@@ -133,7 +148,7 @@ __global__ void __launch_bounds__(kThreads, kSums ? 3 : 5)
       }
     }
 
-    int64_t out = segment.first_block + 2 * static_cast<int64_t>(index);
+    int64_t out = segment.first_block + 2 * static_cast<int64_t>(source.index);
     unsigned char *packed = encode.packed + out * kPackedBlock;
     if (aligned_out) {
       *reinterpret_cast<uint4 *>(packed) = make_uint4(codes[0], codes[1], codes[2], codes[3]);
@@ -152,18 +167,11 @@ __global__ void __launch_bounds__(kThreads, kSums ? 3 : 5)
     if (kSums && !rule.zero) {
 #pragma unroll
       for (int i = 0; i < 2; i++) {
-        uint2 own = make_uint2(codes[2 * i], codes[2 * i + 1]);
-        float d = rule.factor_plainly(e4m3_value(bytes[i]));
-        Squares squares;
-        if (d >= 0x1p-100f) {
-          auto weight = [&](int j) { return nibble_value<E2m1>(words[2 * i + j / 8] >> (j % 8 * 4) & 0xf) * scale; };
-          squares = block_squares(weight, own, 0.5f * d);
-        } else {
-          squares_plainly<E2m1>(segment.data + (2 * static_cast<int64_t>(index) + i) * kPackedBlock, scale, own, d,
-                                &squares);
-        }
-
-        sums.add(i, squares);
+        Block<E2m1> block = {words[2 * i], words[2 * i + 1]};
+        Encoded encoded = {make_uint2(codes[2 * i], codes[2 * i + 1]), bytes[i],
+                           rule.factor_plainly(e4m3_value(bytes[i]))};
+        const unsigned char *from = segment.data + (2 * static_cast<int64_t>(source.index) + i) * kPackedBlock;
+        add_squares(block, from, scale, encoded, &sums.sums[i]);
       }
     }
   }

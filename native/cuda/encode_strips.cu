@@ -121,13 +121,41 @@ struct Magnitudes {
   }
 };
 
-// Two blocks of a column, the second of which may be the first again.
-struct BlockPair {
-  Block<E4m3> block[2];
+// A lane's column of a strip.
+struct Strip {
+  int segment;
+  uint32_t rows;                 // 0: none
+  bool mine;                     // or the last column of its row once more
+  uint32_t first;                // block of the segment
+  const unsigned char *source;
+  float scale;
 
-  __device__ __forceinline__ void load(const unsigned char *source, int64_t apart, bool aligned) {
-    block[0].load(source, aligned);
-    block[1].load(source + apart, aligned);
+  __device__ __forceinline__ void find(const Batch &batch, const Encode &encode, uint32_t turn, int near_segment) {
+    segment = near_segment;
+    rows = 0;
+    if (turn >= batch.tiles) {
+      return;
+    }
+
+    uint32_t tile = encode.backwards ? batch.tiles - 1 - turn : turn;
+    segment = segment_of(batch, tile, near_segment);
+    const DeviceSegment &of = batch.segments[segment];
+    uint32_t row_blocks = encode.source.row_blocks.divisor;
+    uint32_t row_strips = (row_blocks + 31) / 32;
+    uint32_t strip = (tile - of.first_tile) * (kThreads / 32) + threadIdx.x / 32;
+    uint32_t group = strip / row_strips;
+    uint32_t column = (strip - group * row_strips) * 32 + threadIdx.x % 32;
+    uint32_t row = group * kStripRows;
+    uint32_t all = divide(of.blocks, encode.source.row_blocks);
+    if (row >= all) {
+      return;
+    }
+
+    rows = min(kStripRows, all - row);
+    mine = column < row_blocks;
+    first = row * row_blocks + (mine ? column : row_blocks - 1);
+    source = of.data + static_cast<int64_t>(first) * E4m3::kBlockBytes;
+    scale = source_scale(encode.source, of.scales, first);
   }
 };
 
@@ -135,6 +163,20 @@ template <bool kSums, bool kModelopt>
 __global__ void __launch_bounds__(kThreads, kSums ? 3 : 4)
     encode_strips_kernel(const __grid_constant__ Batch batch, const __grid_constant__ Encode encode) {
   admit_next_launch();
+  Strip strip;
+  strip.find(batch, encode, blockIdx.x, 0);
+  uint32_t row_blocks = encode.source.row_blocks.divisor;
+  int64_t row_bytes = static_cast<int64_t>(row_blocks) * E4m3::kBlockBytes;
+  // Two rows ahead, those of the next strip behind the last.
+  Block<E4m3> block = {};
+  Block<E4m3> next = {};
+  auto load_first = [&] {
+    if (strip.rows > 0) {
+      block.load(strip.source, is_aligned(strip.source, 16));
+      next.load(strip.source + (strip.rows > 1 ? row_bytes : 0), is_aligned(strip.source, 16));
+    }
+  };
+  load_first();
   Rule rule;
   const ScaleRule *made = load_rule(encode, &rule);
   if (made == nullptr) {
@@ -143,17 +185,12 @@ __global__ void __launch_bounds__(kThreads, kSums ? 3 : 4)
 
   rule.modelopt = kModelopt;
   uint32_t lane = threadIdx.x % 32;
-  uint32_t row_blocks = encode.source.row_blocks.divisor;
-  uint32_t row_strips = (row_blocks + 31) / 32;
   bool aligned_out = is_aligned(encode.packed, 8);
   uint32_t largest = 0;
   ThreadSums sums;
-  int segment_index = 0;
   int summed = -1;
   for (uint32_t turn = blockIdx.x; turn < batch.tiles; turn += gridDim.x) {
-    uint32_t tile = encode.backwards ? batch.tiles - 1 - turn : turn;
-    segment_index = segment_of(batch, tile, segment_index);
-    const DeviceSegment &segment = batch.segments[segment_index];
+    const DeviceSegment &segment = batch.segments[strip.segment];
     if constexpr (kSums) {
       if (summed != segment.number) {
         if (summed >= 0) {
@@ -164,89 +201,57 @@ __global__ void __launch_bounds__(kThreads, kSums ? 3 : 4)
       }
     }
 
-    uint32_t strip = (tile - segment.first_tile) * (kThreads / 32) + threadIdx.x / 32;
-    uint32_t group = strip / row_strips;
-    uint32_t column = (strip - group * row_strips) * 32 + lane;
-    bool mine = column < row_blocks;
-    column = mine ? column : row_blocks - 1;
-    uint32_t rows = divide(segment.blocks, encode.source.row_blocks);
-    uint32_t row = group * kStripRows;
-    if (row >= rows) {
-      continue;
+    Strip behind;
+    behind.find(batch, encode, turn + gridDim.x, strip.segment);
+    int32_t entry = find_entry(rule, strip.scale, lane);
+    int64_t out = segment.first_block + strip.first;
+    unsigned char *packed = encode.packed + out * kPackedBlock;
+    unsigned char *scales = encode.scales + out;
+    const unsigned char *source = strip.source;
+#pragma unroll 2
+    for (uint32_t left = strip.rows; left > 0; left--) {
+      Block<E4m3> second = next;
+      const unsigned char *from = left > 2 ? source + 2 * row_bytes
+                                           : behind.source + (left == 1 && behind.rows > 1 ? row_bytes : 0);
+      if (left > 2 || behind.rows > 0) {
+        second.load(from, is_aligned(from, 16));
+      }
+
+      const Magnitudes magnitudes(block);
+      float amax = fabsf(__fmul_rn(magnitudes.largest(), strip.scale));
+      largest = max(largest, __float_as_uint(amax));
+      Scale own = rule.block<false>(amax);
+      Encoded encoded = {make_uint2(0, 0), own.byte, kSums ? rule.factor(own.value) : 0};
+      int32_t bits = __shfl_sync(0xffffffffu, entry, (lane & 24) | (own.byte & 7)) + (kCodeBias << 10) -
+                     static_cast<int32_t>((own.byte & 0x78) << 7);
+      if (own.byte >= 8 && bits >= kLeastFactor && bits <= kMostFactor && !rule.zero) {
+        uint32_t factor = __byte_perm(bits, 0, 0x1010);
+        encoded.codes = make_uint2(magnitudes.encode_eight(0, factor), magnitudes.encode_eight(1, factor));
+      } else {
+        Encoded otherwise;
+        encode_apart<E4m3>(source, strip.scale, *made, &otherwise);
+        encoded = otherwise;
+      }
+
+      if (strip.mine) {
+        store8(packed, encoded.codes, aligned_out);
+        *scales = static_cast<unsigned char>(encoded.byte);
+        if (kSums && !rule.zero) {
+          add_squares(block, source, strip.scale, encoded, &sums);
+        }
+      }
+
+      block = next;
+      next = second;
+      source += row_bytes;
+      packed += row_blocks * kPackedBlock;
+      scales += row_blocks;
     }
 
-    uint32_t end = min(row + kStripRows, rows);
-    bool aligned = is_aligned(segment.data, 16);
-    int64_t row_bytes = static_cast<int64_t>(row_blocks) * E4m3::kBlockBytes;
-    const unsigned char *source = segment.data + (static_cast<int64_t>(row) * row_blocks + column) * E4m3::kBlockBytes;
-    float scale = source_scale(encode.source, segment.scales, row * row_blocks + column);
-    BlockPair next;
-    next.load(source, row + 1 < end ? row_bytes : 0, aligned);
-    // While those are on their way.
-    uint32_t entry = find_entry(rule, scale, lane);
-    for (; row < end; row += 2, source += 2 * row_bytes) {
-      bool both = row + 1 < end;
-      BlockPair pair = next;
-      if (row + 2 < end) {
-        next.load(source + 2 * row_bytes, row + 3 < end ? row_bytes : 0, aligned);
-      }
-
-      const Magnitudes magnitudes[2] = {Magnitudes(pair.block[0]), Magnitudes(pair.block[1])};
-      Encoded encoded[2];
-      uint32_t factor[2];
-      bool serve = true;
-#pragma unroll
-      for (int i = 0; i < 2; i++) {
-        float amax = fabsf(__fmul_rn(magnitudes[i].largest(), scale));
-        largest = max(largest, __float_as_uint(amax));
-        Scale own = rule.block<false>(amax);
-        encoded[i].byte = own.byte;
-        encoded[i].d = kSums ? rule.factor(own.value) : 0;
-        int32_t bits = __shfl_sync(0xffffffffu, entry, (lane & 24) | (own.byte & 7)) + (kCodeBias << 10) -
-                       static_cast<int32_t>((own.byte & 0x78) << 7);
-        factor[i] = __byte_perm(bits, 0, 0x1010);
-        serve &= own.byte >= 8 && bits >= kLeastFactor && bits <= kMostFactor;
-      }
-
-      int64_t second = both ? row_bytes : 0;
-      if (serve) {
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-          encoded[i].codes = make_uint2(magnitudes[i].encode_eight(0, factor[i]), magnitudes[i].encode_eight(1, factor[i]));
-        }
-      } else {
-        Encoded otherwise[2];
-        encode_apart<E4m3>(source, scale, *made, &otherwise[0]);
-        encode_apart<E4m3>(source + second, scale, *made, &otherwise[1]);
-        encoded[0] = otherwise[0];
-        encoded[1] = otherwise[1];
-      }
-
-#pragma unroll
-      for (int i = 0; i < 2; i++) {
-        if (rule.zero) {
-          encoded[i] = {make_uint2(0, 0), rule.modelopt ? 0x38u : 0x20u, 0};
-        }
-
-        if (!mine || (i == 1 && !both)) {
-          continue;
-        }
-
-        int64_t out = segment.first_block + (row + i) * row_blocks + column;
-        store8(encode.packed + out * kPackedBlock, encoded[i].codes, aligned_out);
-        encode.scales[out] = static_cast<unsigned char>(encoded[i].byte);
-        if (kSums && !rule.zero) {
-          Squares squares;
-          if (encoded[i].d >= 0x1p-100f) {
-            squares = block_squares([&](int j) { return pair.block[i].weight(j, scale); }, encoded[i].codes,
-                                    0.5f * encoded[i].d);
-          } else {
-            squares_plainly<E4m3>(source + i * second, scale, encoded[i].codes, encoded[i].d, &squares);
-          }
-
-          sums.add(squares);
-        }
-      }
+    bool ahead = strip.rows > 1;
+    strip = behind;
+    if (!ahead) {
+      load_first();
     }
   }
 

@@ -104,6 +104,15 @@ int64_t total_elements(const sparkfp4_segment *segments, int64_t segment_count, 
   return cols < 0 || cols % kBlock != 0 ? -1 : total;
 }
 
+void advise(const void *address, size_t bytes, int advice) {
+  uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  uintptr_t start = reinterpret_cast<uintptr_t>(address) / page * page;
+  uintptr_t end = reinterpret_cast<uintptr_t>(address) + bytes;
+  if (end > start) {
+    madvise(reinterpret_cast<void *>(start), end - start, advice);
+  }
+}
+
 }  // namespace
 }  // namespace sparkfp4
 
@@ -199,10 +208,9 @@ sparkfp4_status sparkfp4_encode(sparkfp4_tier tier, sparkfp4_recipe recipe, spar
 }
 
 void sparkfp4_prefetch(const void *address, size_t bytes) {
-  uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  uintptr_t start = reinterpret_cast<uintptr_t>(address) / page * page;
-  uintptr_t end = reinterpret_cast<uintptr_t>(address) + bytes;
-  if (end > start) {
-    madvise(reinterpret_cast<void *>(start), end - start, MADV_WILLNEED);
-  }
+  advise(address, bytes, MADV_WILLNEED);
+}
+
+void sparkfp4_let_go(const void *address, size_t bytes) {
+  advise(address, bytes, MADV_DONTNEED);
 }

@@ -100,6 +100,8 @@ void encode(sparkfp4_cuda_context *context, const Setting &setting, const Slab &
   check(sparkfp4_cuda_encode_unit(context, SPARKFP4_MODELOPT, &choice, SPARKFP4_BF16, &segment, 1, kCols,
                                   outputs.packed(), outputs.scales(), &sums, &amax, &position) == SPARKFP4_CUDA_OK,
         "encode");
+  // As sparkfp4_let_go does.
+  madvise(data, setting.slab, MADV_DONTNEED);
   munmap(data, setting.slab);
 }
 

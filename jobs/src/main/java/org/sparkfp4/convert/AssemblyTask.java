@@ -25,8 +25,9 @@ final class AssemblyTask extends ConvertTask {
     ConvertFile file = plan().files().get(number);
     try (SourceFiles files = source(new SourcePieces());
         StagedFile out = output.file(file.name(), number, attempt)) {
-      out.write(ByteBuffer.wrap(SafetensorsHeader.encode(
-          file.tensors(), FileMetadata.of(file, plan().target(), new SourceBytes(files, files)))));
+      SourceBytes source = new SourceBytes(files, files, arranger());
+      out.write(ByteBuffer.wrap(
+          SafetensorsHeader.encode(file.tensors(), FileMetadata.of(file, plan().target(), source))));
       for (ConvertPlan.Part part : plan().parts(number)) {
         copy(new Path(parts(output.staging()), part.name()), file.items().get(part.item()).length(), output, out);
       }

@@ -14,6 +14,7 @@ import org.apache.spark.util.SerializableConfiguration;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.sparkfp4.checkpoint.Checkpoint;
+import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.plan.PlanOptions;
 import org.sparkfp4.sink.BadSourceException;
 import org.sparkfp4.sink.FreeSpace;
@@ -38,10 +39,11 @@ public final class ConvertJob {
   private final SourceModel model;
   private final ConvertPlan plan;
   private final String commit;
+  private final KernelChoice kernels;
   private final String producer;
 
   private ConvertJob(SparkSession spark, OutputFolder output, Checkpoint source, SourceModel model, ConvertPlan plan,
-      String commit, String producer) {
+      String commit, KernelChoice kernels, String producer) {
     this.spark = spark;
     this.conf = spark.sessionState().newHadoopConf();
     this.folder = new ConvertFolder(output);
@@ -49,6 +51,7 @@ public final class ConvertJob {
     this.model = model;
     this.plan = plan;
     this.commit = commit;
+    this.kernels = kernels;
     this.producer = producer;
   }
 
@@ -58,22 +61,23 @@ public final class ConvertJob {
    * @param source an NVFP4 checkpoint in any layout
    * @param request what it is to become
    * @param commit how files get their names
+   * @param tier of the kernels: bytes that are moved once are not worth the way to a GPU
    * @param producer the product's name and version
    * @throws IllegalArgumentException if the source is in no known layout, or the target does not take it
    */
   public static ConvertJob plan(SparkSession spark, Checkpoint source, ConvertRequest request, OutputFolder output,
-      String commit, String producer) throws IOException {
+      String commit, String tier, String producer) throws IOException {
     Configuration conf = spark.sessionState().newHadoopConf();
     SourceModel model = SourceModel.of(conf, source);
     ConvertPlan plan = request.planner(model, conf)
         .plan(source.path().toString(), source.sourceFiles(), source.tensors());
-    return new ConvertJob(spark, output, source, model, plan, commit, producer);
+    return new ConvertJob(spark, output, source, model, plan, commit, KernelChoice.cpu(tier), producer);
   }
 
   /** The same job, whose output is known by another name: that of a plan which makes its source too. */
   ConvertJob named(String fingerprint) {
     ConvertPlan renamed = new ConvertPlan(fingerprint, plan.input(), plan.target(), plan.sources(), plan.files());
-    return new ConvertJob(spark, folder.output(), source, model, renamed, commit, producer);
+    return new ConvertJob(spark, folder.output(), source, model, renamed, commit, kernels, producer);
   }
 
   /** What the run makes, for people. */
@@ -156,7 +160,7 @@ public final class ConvertJob {
     Broadcast<ConvertPlan> planned = context.broadcast(plan);
     Broadcast<SerializableConfiguration> configuration = context.broadcast(new SerializableConfiguration(conf));
     TaskSettings settings = new TaskSettings(
-        folder.output().path().toString(), commit, UUID.randomUUID().toString().substring(0, 8));
+        folder.output().path().toString(), commit, UUID.randomUUID().toString().substring(0, 8), kernels);
     try {
       Map<Integer, ShardRecord> finished = folder.finished(plan);
       List<Integer> files = missing(false, finished);

@@ -58,6 +58,7 @@ final class ConvertPlanner {
   List<ConvertFile> files() {
     ExpertLayout stacked = ExpertLayout.named(target).orElse(null);
     ModuleForm form = ModuleForm.named(target).orElse(ModuleForm.MODELOPT);
+    model.requireDescribableAs(form);
     List<ConvertItem> items = new ArrayList<>();
     model.others().forEach(tensor -> items.add(copied(tensor)));
     model.linears().forEach(linear -> items.add(linears(List.of(linear), form)));
@@ -82,11 +83,6 @@ final class ConvertPlanner {
     if (model.layers().isEmpty()) {
       throw new IllegalArgumentException("Cannot write layout " + target + ": the source has no NVFP4 layers of routed "
           + "experts, and the layout is for those; choose modelopt or compressed-tensors");
-    }
-
-    if (names.areOfExport() && !layout.isExternal()) {
-      throw new IllegalArgumentException(
-          "Invalid --initializer-names: layout " + target + " has no initializers of an export; leave it out");
     }
 
     List<ExpertLayer> layers = model.layers().stream()
@@ -160,7 +156,8 @@ final class ConvertPlanner {
     for (ConvertFile file : files) {
       for (TensorInfo tensor : file.tensors()) {
         if (!taken.add(tensor.name())) {
-          throw new IllegalArgumentException("Cannot convert: two tensors of the output would be called " + tensor.name());
+          throw new IllegalArgumentException(
+              "Cannot convert: two tensors of the output would be called " + tensor.name());
         }
       }
     }

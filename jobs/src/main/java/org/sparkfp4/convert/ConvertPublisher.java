@@ -1,6 +1,7 @@
 package org.sparkfp4.convert;
 
 import com.fasterxml.jackson.core.json.JsonWriteFeature;
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.SerializationFeature;
 import com.fasterxml.jackson.databind.node.ObjectNode;
@@ -13,6 +14,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
@@ -24,10 +26,10 @@ import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.layouts.ConfigFile;
 import org.sparkfp4.layouts.ExternalWeights;
 import org.sparkfp4.layouts.Layouts;
-import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.safetensors.ChildPath;
 import org.sparkfp4.safetensors.RawFileSystem;
 import org.sparkfp4.safetensors.TensorInfo;
+import org.sparkfp4.safetensors.Utf8Json;
 import org.sparkfp4.sink.AtomicFile;
 import org.sparkfp4.sink.FileDigest;
 import org.sparkfp4.sink.Manifest;
@@ -43,6 +45,7 @@ final class ConvertPublisher {
       .enable(SerializationFeature.INDENT_OUTPUT)
       .configure(JsonWriteFeature.WRITE_NAN_AS_STRINGS.mappedFeature(), false);
   private static final String CARD = "README.md";
+  private static final String QUANT_CONFIG = "hf_quant_config.json";
 
   private final ConvertFolder folder;
   private final Checkpoint source;
@@ -61,8 +64,8 @@ final class ConvertPublisher {
   }
 
   /**
-   * Writes manifest, side files, configurations, card and index, in this order: whatever is left behind by a run that ends
-   * here is named by the manifest.
+   * Writes manifest, side files, configurations, card and index, in this order: whatever is left behind by a run that
+   * ends here is named by the manifest.
    *
    * @param records of every file and part
    */
@@ -72,7 +75,7 @@ final class ConvertPublisher {
     OutputFolder output = folder.output();
     output.removeStrayShards(plan.files().stream().map(ConvertFile::name).collect(Collectors.toSet()));
     Map<String, byte[]> written = new LinkedHashMap<>();
-    for (ConfigFile config : configs(origin)) {
+    for (ConfigFile config : configs(origin, conf)) {
       written.put(config.name(), JSON.writeValueAsBytes(config.content()));
     }
 
@@ -94,13 +97,22 @@ final class ConvertPublisher {
     write(OutputFolder.INDEX, index);
   }
 
-  /** What is not stacked is named as ModelOpt names it, unless the target is compressed-tensors. */
-  private List<ConfigFile> configs(Provenance origin) {
+  /**
+   * What is not stacked is named as ModelOpt names it, unless the target is compressed-tensors: a source that is
+   * described in that form already keeps its description.
+   */
+  private List<ConfigFile> configs(Provenance origin, Configuration conf) throws IOException {
     ModuleForm form = ModuleForm.named(plan.target()).orElse(ModuleForm.MODELOPT);
     ObjectNode config = model.config().deepCopy();
     ExternalWeights.forget(config);
-    QuantizationPlan modules = ConvertedModules.of(model, origin.options());
-    List<ConfigFile> configs = Layouts.named(form.layout()).configs(config, modules);
+    List<ConfigFile> configs = new ArrayList<>();
+    if (model.describedAs() == form) {
+      configs.add(new ConfigFile(Checkpoint.CONFIG, config));
+      quantConfig(conf).ifPresent(content -> configs.add(new ConfigFile(QUANT_CONFIG, content)));
+    } else {
+      configs.addAll(Layouts.named(form.layout()).configs(config, ConvertedModules.of(model, origin.options())));
+    }
+
     for (ConvertFile file : plan.files()) {
       if (file.name().equals(ExternalWeights.FILE)) {
         ObjectNode main = (ObjectNode) configs.stream()
@@ -110,6 +122,16 @@ final class ConvertPublisher {
     }
 
     return configs;
+  }
+
+  /** ModelOpt's second description, where the source has one. */
+  private Optional<JsonNode> quantConfig(Configuration conf) throws IOException {
+    Path file = new Path(source.path(), QUANT_CONFIG);
+    try (InputStream in = RawFileSystem.of(file, conf).open(file)) {
+      return Optional.of(JSON.readTree(Utf8Json.reader(in)));
+    } catch (FileNotFoundException e) {
+      return Optional.empty();
+    }
   }
 
   private ObjectNode index() {

@@ -2,6 +2,7 @@ package org.sparkfp4.convert;
 
 import java.io.IOException;
 import org.apache.hadoop.conf.Configuration;
+import org.sparkfp4.layouts.ExpertLayout;
 
 /**
  * What a checkpoint is to become.
@@ -14,6 +15,11 @@ public record ConvertRequest(String target, String initializerNames, long maxFil
   public ConvertRequest {
     if (!ConvertPlanner.isLayout(target)) {
       throw new IllegalArgumentException("Invalid layout: " + target + "; known are " + ConvertPlanner.layouts());
+    }
+
+    if (initializerNames != null && ExpertLayout.named(target).filter(ExpertLayout::isExternal).isEmpty()) {
+      throw new IllegalArgumentException("Invalid --initializer-names: in layout " + target
+          + " no tensors are initializers of an export; leave it out");
     }
   }
 

@@ -8,6 +8,7 @@ import org.apache.hadoop.fs.Path;
 import org.apache.spark.TaskContext;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.util.SerializableConfiguration;
+import org.sparkfp4.kernels.LayoutKernels;
 import org.sparkfp4.safetensors.SourceChangedException;
 import org.sparkfp4.sink.BadSourceException;
 import org.sparkfp4.sink.SourceFiles;
@@ -69,6 +70,11 @@ abstract class ConvertTask extends AbstractFunction2<TaskContext, Iterator<Integ
     } catch (IOException e) {
       throw new UncheckedIOException(e.getMessage(), e);
     }
+  }
+
+  /** The kernels of the machine that the task runs on. */
+  ExpertArranger arranger() {
+    return new ExpertArranger(LayoutKernels.chosen(settings.kernels()));
   }
 
   SourceFiles source(SourcePieces pieces) {

@@ -24,7 +24,7 @@ final class FileTask extends ConvertTask {
     try (SourceFiles files = source(pieces);
         SourceFiles aside = source(new SourcePieces());
         StagedFile out = output.file(file.name(), number, attempt)) {
-      SourceBytes source = new SourceBytes(files, aside);
+      SourceBytes source = new SourceBytes(files, aside, arranger());
       out.write(ByteBuffer.wrap(
           SafetensorsHeader.encode(file.tensors(), FileMetadata.of(file, plan().target(), source.unrecorded()))));
       ItemWriter writer = new ItemWriter(source, out::write);

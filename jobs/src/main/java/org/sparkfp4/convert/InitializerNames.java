@@ -35,11 +35,6 @@ final class InitializerNames {
     return new InitializerNames(SafetensorsHeader.read(RawFileSystem.of(path, conf), path).tensors(), file);
   }
 
-  /** Whether names are an export's. */
-  boolean areOfExport() {
-    return file != null;
-  }
-
   /**
    * The tensors of a layer, each with its name, the first at 0.
    *

@@ -51,7 +51,7 @@ final class LayerWriter {
   private void writeCodes(Fc fc) throws IOException {
     ExpertArrangement arrangement = layout.arrangement(layer.shape(), fc);
     for (int e = 0; e < layer.shape().experts(); e++) {
-      out.write(ByteBuffer.wrap(arrangement.arrangeCodes(reader.codes(fc, e))));
+      out.write(source.arranger().codes(arrangement, reader.codes(fc, e)));
     }
   }
 
@@ -60,7 +60,7 @@ final class LayerWriter {
     for (int e = 0; e < layer.shape().experts(); e++) {
       byte[][] members = reader.scales(fc, e);
       rounded = rounded.plus(scales.round(fc, e, members));
-      out.write(ByteBuffer.wrap(arrangement.arrangeScales(members)));
+      out.write(source.arranger().scales(arrangement, members));
     }
   }
 

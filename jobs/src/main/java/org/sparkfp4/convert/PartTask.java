@@ -22,7 +22,7 @@ final class PartTask extends ConvertTask {
     try (SourceFiles files = source(pieces);
         SourceFiles aside = source(new SourcePieces());
         StagedFile out = output.part(part.name(), number, attempt)) {
-      ItemWriter writer = new ItemWriter(new SourceBytes(files, aside), out::write);
+      ItemWriter writer = new ItemWriter(new SourceBytes(files, aside, arranger()), out::write);
       writer.write(plan().files().get(part.file()).items().get(part.item()));
       files.requireUnchanged();
       aside.requireUnchanged();

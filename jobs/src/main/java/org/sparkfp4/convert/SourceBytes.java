@@ -17,19 +17,27 @@ final class SourceBytes {
 
   private final SourceFiles files;
   private final SourceFiles aside;
+  private final ExpertArranger arranger;
 
   /**
    * @param files records what is read
    * @param aside reads what is read elsewhere too: a piece that is recorded twice has no checksum of its own
+   * @param arranger of the task
    */
-  SourceBytes(SourceFiles files, SourceFiles aside) {
+  SourceBytes(SourceFiles files, SourceFiles aside, ExpertArranger arranger) {
     this.files = files;
     this.aside = aside;
+    this.arranger = arranger;
   }
 
   /** The same bytes, read without a record. */
   SourceBytes unrecorded() {
-    return new SourceBytes(aside, aside);
+    return new SourceBytes(aside, aside, arranger);
+  }
+
+  /** Takes experts out of a runtime's layout, and into it. */
+  ExpertArranger arranger() {
+    return arranger;
   }
 
   /** All of a tensor. */
@@ -95,8 +103,8 @@ final class SourceBytes {
       long place = first + bad;
       long columns = cols / Nvfp4.BLOCK;
       throw new BadSourceException(String.format(
-          "Invalid block scale in %s: element [%d, %d] is 0x%02x, which is %s, in file %s; no runtime takes it, quantize "
-              + "the checkpoint again", name, place / columns, place % columns, scales[(int) bad] & 0xFF,
+          "Invalid block scale in %s: element [%d, %d] is 0x%02x, which is %s, in file %s; no runtime takes it, "
+              + "quantize the checkpoint again", name, place / columns, place % columns, scales[(int) bad] & 0xFF,
           (scales[(int) bad] & 0x7F) == 0x7F ? "NaN" : "negative", tensor.file()));
     }
   }

@@ -51,6 +51,11 @@ final class SourceModel {
 
   /** The parts of a checkpoint; headers are read once more for their metadata. */
   static SourceModel of(Configuration conf, Checkpoint checkpoint) throws IOException {
+    if (!checkpoint.config().isObject()) {
+      throw new IllegalArgumentException("Cannot convert " + checkpoint.path() + ": it has no " + Checkpoint.CONFIG
+          + ", which describes the output too; give a folder that has one beside the weights");
+    }
+
     FileSystem fs = RawFileSystem.of(checkpoint.path(), conf);
     Map<String, String> metadata = new TreeMap<>();
     for (SafetensorsHeader header : HeaderReader.read(fs, checkpoint.shards())) {
@@ -72,8 +77,8 @@ final class SourceModel {
     SourceModel model = new SourceModel(tensors, config);
     if (config.path("quantization_config").path("quant_algo").asText().equals("MIXED_PRECISION")
         || config.path("quantization_config").path("format").asText().equals("mixed-precision")) {
-      throw new IllegalArgumentException("Cannot convert a checkpoint that keeps other quantized formats beside NVFP4: no"
-          + " two layouts describe them alike; quantize the source without --keep-source-precision");
+      throw new IllegalArgumentException("Cannot convert a checkpoint that keeps other quantized formats beside NVFP4:"
+          + " no two layouts describe them alike; quantize the source without --keep-source-precision");
     }
 
     metadata.forEach(model::readMetadata);
@@ -88,8 +93,8 @@ final class SourceModel {
     model.addLinears();
     if (model.layers.isEmpty() && model.linears.isEmpty()) {
       throw new IllegalArgumentException("Cannot convert: the input has no NVFP4 layers of a known layout, neither"
-          + " ModelOpt's (weight_scale_2) nor compressed-tensors' (weight_global_scale), nor experts that convert stacked;"
-          + " give a checkpoint that quantize or convert made, or one of those producers");
+          + " ModelOpt's (weight_scale_2) nor compressed-tensors' (weight_global_scale), nor experts that convert"
+          + " stacked; give a checkpoint that quantize or convert made, or one of those producers");
     }
 
     return model;
@@ -119,6 +124,34 @@ final class SourceModel {
   boolean isWeightOnly() {
     return linears.stream().allMatch(linear -> linear.input() == null)
         && layers.stream().noneMatch(layer -> layer.stored().hasInput(0, 0));
+  }
+
+  /**
+   * The form in which config.json describes the checkpoint; ModelOpt's where it says nothing, as older ones of that
+   * producer do.
+   */
+  ModuleForm describedAs() {
+    String method = config.path("quantization_config").path("quant_method").asText();
+    return ModuleForm.named(method).orElse(ModuleForm.MODELOPT);
+  }
+
+  /**
+   * Requires that the checkpoint can be described in another form than its own.
+   *
+   * @throws IllegalArgumentException if it has what only its own has words for
+   */
+  void requireDescribableAs(ModuleForm other) {
+    if (describedAs() == other) {
+      return;
+    }
+
+    for (String name : rest.keySet()) {
+      if (name.endsWith(".k_scale") || name.endsWith(".v_scale")) {
+        throw new IllegalArgumentException("Cannot convert to " + other.layout() + ": the source quantizes the KV cache"
+            + " (" + name + "), which that layout's configuration has other words for; choose a layout described by "
+            + describedAs().layout());
+      }
+    }
   }
 
   private void readMetadata(String key, String value) {
@@ -231,7 +264,7 @@ final class SourceModel {
   }
 
   private void addExperts(String path, Map<Integer, Map<String, QuantizedLinear>> byNumber) {
-    List<String> names = byNumber.values().iterator().next().containsKey("w2") ? PROJECTIONS.get(1) : PROJECTIONS.get(0);
+    List<String> names = PROJECTIONS.get(byNumber.values().iterator().next().containsKey("w2") ? 1 : 0);
     boolean gated = byNumber.values().stream().anyMatch(expert -> expert.containsKey(names.get(0)));
     List<String> projections = gated ? names : names.subList(1, names.size());
     List<List<QuantizedLinear>> experts = new ArrayList<>();
@@ -293,7 +326,7 @@ final class SourceModel {
             + expected.get(p).cols() + "]");
       }
 
-      if ((linear.input() == null) != (((StoredExperts.Modules) layer.stored()).experts().get(0).get(p).input() == null)) {
+      if (layer.stored().hasInput(expert, p) != layer.stored().hasInput(0, p)) {
         throw new IllegalArgumentException("Cannot convert " + linear.module() + ": some experts of the layer have a"
             + " scale for activations and others none; quantize the checkpoint again");
       }

@@ -29,14 +29,15 @@ final class StackReader implements ExpertReader {
   public byte[][] codes(Fc fc, int expert) throws IOException {
     ExpertArrangement arrangement = stored.layout().arrangement(layer.shape(), fc);
     StackPart part = fc == Fc.FC1 ? StackPart.FC1_CODES : StackPart.FC2_CODES;
-    return arrangement.restoreCodes(source.part(tensor(part), expert, arrangement.codeBytes()));
+    return source.arranger().restoredCodes(arrangement, source.part(tensor(part), expert, arrangement.codeBytes()));
   }
 
   @Override
   public byte[][] scales(Fc fc, int expert) throws IOException {
     ExpertArrangement arrangement = stored.layout().arrangement(layer.shape(), fc);
     LocatedTensor tensor = tensor(fc == Fc.FC1 ? StackPart.FC1_SCALES : StackPart.FC2_SCALES);
-    byte[][] members = arrangement.restoreScales(source.part(tensor, expert, arrangement.scaleBytes()));
+    byte[][] members =
+        source.arranger().restoredScales(arrangement, source.part(tensor, expert, arrangement.scaleBytes()));
     for (int m = 0; m < members.length; m++) {
       String module = layer.module(expert, layer.shape().projection(fc, m));
       source.requireScales("expert " + expert + " (" + module + ") of " + tensor.name(), tensor, members[m], 0,
@@ -73,7 +74,8 @@ final class StackReader implements ExpertReader {
     stored.layout().putGlobal(expected, scale.multiplier());
     if (!expected.flip().equals(ByteBuffer.wrap(all, expert * bytes, bytes))) {
       throw new BadSourceException("Cannot convert " + name + ": its global scale in " + tensor.name()
-          + " is not that of the file's metadata; one of them was changed, convert the checkpoint anew from its source");
+          + " is not that of the file's metadata; one of them was changed, convert the checkpoint anew from its"
+          + " source");
     }
   }
 

@@ -98,10 +98,11 @@ public final class StagedConversion {
    *
    * @param overwrite whether what another plan left may be replaced
    * @param commit how files get their names
+   * @param tier of the kernels that arrange experts
    * @param producer the product's name and version
    * @return what could not be kept, in words
    */
-  public String run(SparkSession spark, Step first, boolean overwrite, String commit, String producer)
+  public String run(SparkSession spark, Step first, boolean overwrite, String commit, String tier, String producer)
       throws IOException {
     folder.requireOwn();
     if (!overwrite) {
@@ -121,7 +122,7 @@ public final class StagedConversion {
       folder.begin(fingerprint, plan.input(), request.target(), overwrite);
       first.run();
       Checkpoint made = Checkpoint.open(spark.sessionState().newHadoopConf(), staged().path().toString());
-      ConvertJob job = ConvertJob.plan(spark, made, request, output, commit, producer).named(fingerprint);
+      ConvertJob job = ConvertJob.plan(spark, made, request, output, commit, tier, producer).named(fingerprint);
       return job.finish(lock, Provenance.of(staged().manifest()));
     }
   }

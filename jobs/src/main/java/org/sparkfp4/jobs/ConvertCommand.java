@@ -8,6 +8,7 @@ import org.apache.spark.sql.SparkSession;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.convert.ConvertJob;
 import org.sparkfp4.convert.ConvertRequest;
+import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.safetensors.RawFileSystem;
 import org.sparkfp4.sink.OutputFolder;
 import org.sparkfp4.sink.Storage;
@@ -70,12 +71,14 @@ final class ConvertCommand implements Callable<Integer> {
     Storage storage = Storage.of(folder, conf, settings.commit());
     Checkpoint source = Checkpoint.open(conf, input);
     OutputFolder out = new OutputFolder(storage.fs(), folder);
-    ConvertJob job = ConvertJob.plan(spark, source, request, out, settings.commit(), Version.product());
+    ConvertJob job = ConvertJob.plan(
+        spark, source, request, out, settings.commit(), settings.kernels().tier(), Version.product());
     print(job.summary());
     if (dryRun) {
       return CommandLine.ExitCode.OK;
     }
 
+    KernelProbe.require(spark, KernelChoice.cpu(settings.kernels().tier()));
     ResumeHint hint = new ResumeHint(spec.commandLine().getErr(), ResumeHint.command(spec));
     try {
       print(folder + ": " + job.run(overwrite));

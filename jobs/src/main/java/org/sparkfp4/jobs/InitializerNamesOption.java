@@ -17,20 +17,4 @@ final class InitializerNamesOption {
   String file() {
     return file;
   }
-
-  /**
-   * Refuses the option where nothing is called by its names.
-   *
-   * @param why what the user asked for, in words of the command line
-   * @return true
-   * @throws IllegalArgumentException if it was given
-   */
-  boolean requireNone(String why) {
-    if (file != null) {
-      throw new IllegalArgumentException(
-          "Invalid --initializer-names: with " + why + " no tensors are initializers of an export; leave it out");
-    }
-
-    return true;
-  }
 }

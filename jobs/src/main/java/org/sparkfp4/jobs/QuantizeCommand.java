@@ -190,7 +190,8 @@ final class QuantizeCommand implements Callable<Integer> {
         records.addAll(job.run(overwrite));
       } else {
         String kept = conversion.run(
-            spark, () -> records.addAll(job.run(false)), overwrite, settings.commit(), Version.product());
+            spark, () -> records.addAll(job.run(false)), overwrite, settings.commit(), kernels.tier(),
+            Version.product());
         stages.end("arrange experts in layout " + layout, 0, 0);
         AtomicFile.write(out.fs(), out.report(), publication.report(records).json());
         print(kept + System.lineSeparator());
@@ -211,13 +212,11 @@ final class QuantizeCommand implements Callable<Integer> {
   /** The second step to a layout with stacked experts; null for other layouts. */
   private StagedConversion conversion(
       QuantizationPlan plan, Checkpoint source, OutputFolder out, Configuration conf) throws IOException {
-    if (ExpertLayout.named(layout).isEmpty()) {
-      option(() -> initializerNames.requireNone("--layout " + layout));
-      return null;
-    }
-
-    ConvertRequest request = new ConvertRequest(layout, initializerNames.file(), plan.options().maxShardBytes());
-    return StagedConversion.of(plan, (ObjectNode) source.config(), request, out, conf);
+    ConvertRequest request =
+        option(() -> new ConvertRequest(layout, initializerNames.file(), plan.options().maxShardBytes()));
+    return ExpertLayout.named(layout).isEmpty()
+        ? null
+        : StagedConversion.of(plan, (ObjectNode) source.config(), request, out, conf);
   }
 
   private void print(String text) {

@@ -20,6 +20,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.formats.E4M3;
+import org.sparkfp4.kernels.LayoutKernels;
 import org.sparkfp4.layouts.ExpertLayout;
 import org.sparkfp4.safetensors.TensorInfo;
 import org.sparkfp4.sink.BadSourceException;
@@ -47,7 +48,7 @@ class LayerWriterTest {
     ByteArrayOutputStream out = new ByteArrayOutputStream();
     try (SourceFiles read = new SourceFiles(
         checkpoint.path().toString(), checkpoint.sourceFiles(), conf, new SourcePieces())) {
-      SourceBytes source = new SourceBytes(read, read);
+      SourceBytes source = new SourceBytes(read, read, new ExpertArranger(LayoutKernels.forTier("auto")));
       ItemWriter writer = new ItemWriter(source, bytes -> {
         byte[] copy = new byte[bytes.remaining()];
         bytes.get(copy);
@@ -137,7 +138,7 @@ class LayerWriterTest {
     return ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
   }
 
-  /** Gate's scale is the smaller in expert 0, up's in expert 1; a ratio that is a power of two rounds nothing normal. */
+  /** Gate's scale is the smaller in expert 0, up's in expert 1. */
   @Test
   void differingGlobalScalesRoundTheSmallerSide() throws Exception {
     ExpertFiles files = ExpertFiles.of(true, 3, 128, 64)
@@ -191,7 +192,8 @@ class LayerWriterTest {
 
     assertThatThrownBy(() -> write(files, ExpertLayout.TRTLLM_GEN))
         .isInstanceOf(BadSourceException.class)
-        .hasMessageContaining("Invalid block scale in " + ExpertFiles.PATH + ".1.up_proj.weight_scale: element [5, 3] is 0x")
+        .hasMessageContaining(
+            "Invalid block scale in " + ExpertFiles.PATH + ".1.up_proj.weight_scale: element [5, 3] is 0x")
         .hasMessageContaining("which is " + what + ", in file " + ExpertFiles.SHARD);
   }
 

@@ -110,8 +110,8 @@ class SourceModelTest {
     tensors.removeIf(tensor -> tensor.name().equals(EXPERTS + ".1.up_proj.weight_scale"));
     tensors.add(tensor(EXPERTS + ".1.up_proj.weight_scale", DType.F8_E4M3, 64L, 4L));
     assertThatThrownBy(() -> plan(tensors, "modelopt"))
-        .hasMessage("Cannot convert " + EXPERTS + ".1.up_proj: tensor " + EXPERTS + ".1.up_proj.weight_scale is F8_E4M3 "
-            + "[64, 4] (model.safetensors), must be F8_E4M3 [rows, K/16], a scale for each 16 codes");
+        .hasMessage("Cannot convert " + EXPERTS + ".1.up_proj: tensor " + EXPERTS + ".1.up_proj.weight_scale is"
+            + " F8_E4M3 [64, 4] (model.safetensors), must be F8_E4M3 [rows, K/16], a scale for each 16 codes");
 
     assertThatThrownBy(() -> plan(List.of(tensor("lm_head.weight", DType.BF16, 8L, 16L)), "modelopt"))
         .hasMessageStartingWith("Cannot convert: the input has no NVFP4 layers of a known layout");
@@ -121,6 +121,12 @@ class SourceModelTest {
     assertThatThrownBy(() -> SourceModel.of(tensors(true, 2, 128, 64), Map.of(),
         config("{\"quantization_config\": {\"quant_algo\": \"MIXED_PRECISION\"}}")))
         .hasMessageStartingWith("Cannot convert a checkpoint that keeps other quantized formats beside NVFP4");
+
+    List<LocatedTensor> cache = tensors(true, 2, 128, 64);
+    cache.add(tensor("model.layers.0.self_attn.k_proj.k_scale", DType.F32));
+    plan(cache, "cublas-128x4");
+    assertThatThrownBy(() -> plan(cache, "compressed-tensors")).hasMessageStartingWith("Cannot convert to "
+        + "compressed-tensors: the source quantizes the KV cache (model.layers.0.self_attn.k_proj.k_scale)");
 
     List<LocatedTensor> shapes = tensors(true, 2, 128, 64);
     shapes.removeIf(tensor -> tensor.name().startsWith(EXPERTS + ".1.down_proj"));

@@ -20,17 +20,19 @@ import org.sparkfp4.safetensors.DType;
 /** Conversions that are killed, and what a rerun makes of them. */
 class ConvertIT {
   private static final String INDEX = "model.safetensors.index.json";
+  private static final String CONTAINER = "external_nvfp4_moe_weights.safetensors";
   private static final String SLOW_COPY = "notes.dat";
 
   @TempDir
   private static Path folder;
 
+  private static Path plain;
   private static Path source;
   private static Path undisturbed;
 
   @BeforeAll
   static void makeSource() throws IOException {
-    Path plain = folder.resolve("plain");
+    plain = folder.resolve("plain");
     new SyntheticCheckpoint(
             SyntheticFamily.QWEN3_MOE, new ModelShape(6, 128, 256, 128, 512), DType.BF16, 7, 48 << 20)
         .write(TestSpark.session(), new org.apache.hadoop.fs.Path(plain.toString()));
@@ -57,7 +59,7 @@ class ConvertIT {
     assertThat(Outputs.records(output)).isGreaterThan(none);
     killWhen("publication", output, () -> Files.exists(output.resolve(SLOW_COPY)));
     Map<String, String> all = Outputs.recorded(output);
-    assertThat(all).containsKey("external_nvfp4_moe_weights.safetensors");
+    assertThat(all).containsKey(CONTAINER);
 
     SparkSubmitResult result = new InProcess().run(arguments(output));
 
@@ -69,8 +71,34 @@ class ConvertIT {
     assertThat(verified.status()).as(verified.out() + verified.err()).isZero();
   }
 
+  /** Of the two steps of quantize the first is not done again. */
+  @Test
+  void quantizationKilledBetweenItsSteps() throws Exception {
+    Path output = folder.resolve("quantized");
+    String[] arguments = {
+      "quantize", "--input", plain.toString(), "--layout", "trt-edge-llm-sm110", "--output", output.toString(),
+      "--scale-search", "rtn", "--max-shard-size", "3MB"
+    };
+    Path staged = output.resolve("_sparkfp4/modelopt");
+    killWhen("the first step's index", output, () -> Files.exists(staged.resolve(INDEX)), arguments);
+    Map<String, String> first = Outputs.identities(staged, ".safetensors");
+    killWhen("the second step's record", output, () -> Outputs.records(output) > 0, arguments);
+    assertThat(Outputs.identities(staged, ".safetensors")).isEqualTo(first);
+
+    SparkSubmitResult result = new InProcess().run(arguments);
+
+    assertThat(result.status()).as(result.err()).isZero();
+    assertThat(output.resolve("_sparkfp4")).doesNotExist();
+    assertThat(Files.mismatch(undisturbed.resolve(CONTAINER), output.resolve(CONTAINER))).isEqualTo(-1);
+  }
+
   private static void killWhen(String what, Path output, BooleanSupplier holds) throws IOException {
-    try (RunningSubmit running = SparkSubmit.local(1).start(arguments(output))) {
+    killWhen(what, output, holds, arguments(output));
+  }
+
+  private static void killWhen(String what, Path output, BooleanSupplier holds, String... arguments)
+      throws IOException {
+    try (RunningSubmit running = SparkSubmit.local(1).start(arguments)) {
       running.awaitThat(what, holds);
       running.kill();
     }

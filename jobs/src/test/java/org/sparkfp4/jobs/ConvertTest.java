@@ -157,6 +157,20 @@ class ConvertTest {
     assertSameTensors(ungated, convert(arranged, "modelopt", "back"));
   }
 
+  @ParameterizedTest
+  @ValueSource(strings = {"java", "scalar"})
+  void allTiersGiveTheSameFiles(String tier) throws IOException {
+    Path fast = convert(gated, "marlin-vllm", "fast");
+    SparkSubmitResult slow = new InProcess().conf("spark.fp4.cpu.tier", tier).run("convert", "--input", gated.toString(),
+        "--to", "marlin-vllm", "--output", folder.resolve("slow").toString(), "--max-shard-size", "6MB");
+    assertThat(slow.status()).as(slow.err()).isZero();
+    Outputs.assertSame(fast, folder.resolve("slow"));
+    SparkSubmitResult unknown = new InProcess().conf("spark.fp4.cpu.tier", "mmx").run(
+        "convert", "--input", gated.toString(), "--to", "marlin-vllm", "--output", folder.resolve("none").toString());
+    assertThat(unknown.status()).isEqualTo(1);
+    assertThat(folder.resolve("none")).doesNotExist();
+  }
+
   @Test
   void globalScalesSurviveAnyWay() throws IOException {
     Path one = convert(gated, "compressed-tensors", "1");
@@ -398,7 +412,7 @@ class ConvertTest {
         CheckpointFiles.golden("qwen3_moe_bf16").toString(), "--output", folder.resolve("output").toString(),
         "--initializer-names", "x");
     assertThat(names.status()).isEqualTo(2);
-    assertThat(names.err()).contains("Invalid --initializer-names: with --layout modelopt no tensors are initializers");
+    assertThat(names.err()).contains("Invalid --initializer-names: in layout modelopt no tensors are initializers");
     assertThat(folder.resolve("output")).doesNotExist();
   }
 
