@@ -73,8 +73,8 @@ SPARKFP4_INLINE typename Isa::Float e4m3_value(typename Isa::Int shifted) {
   return Isa::sub(Isa::as_float(Isa::add_int(shifted, exponent)), excess);
 }
 
-// Whether no magnitude of a strip's E4M3 codes is subnormal: then shifted_code, as binary32, is the value times 2^-120.
-// NaN is taken for 480: a strip that has it is of no use.
+// Whether no magnitude of a strip's E4M3 codes is subnormal: then shifted_code, as binary32, is the value times
+// 2^-120. NaN is taken for 480: a strip that has it is of no use.
 template <typename Isa>
 SPARKFP4_INLINE bool are_shifted_floats(const typename Isa::Int *x) {
   typename Isa::Int one = Isa::set(0x01010101);
@@ -169,8 +169,8 @@ SPARKFP4_INLINE typename Isa::Int narrow_code(typename Isa::Int threshold, typen
   return Isa::decrement_if(Isa::less(Isa::as_float(threshold), Isa::mul(value, scale)), code);
 }
 
-// d / scale, or more by up to a thousandth, its product with a midpoint rounded included: the floor of that, to what the
-// source has, is the largest magnitude that does not pass that threshold, or the next one.
+// d / scale, or more by up to a thousandth, its product with a midpoint rounded included: the floor of that, to what
+// the source has, is the largest magnitude that does not pass that threshold, or the next one.
 constexpr float kAbove = 1 + 0x1p-20f;
 
 template <typename Isa>

@@ -81,8 +81,8 @@ SPARKFP4_KEY_OP bool encode_block(const Block &x, sparkfp4_scale_rule rule, unsi
   return true;
 }
 
-// The scales of four blocks, which follow from their largest magnitudes alone, in quarters; kNotFinite where a value is
-// not.
+// The scales of four blocks, which follow from their largest magnitudes alone, in quarters; kNotFinite where a value
+// is not.
 constexpr uint32_t kNotFinite = 255;
 
 template <typename Blocks>
@@ -131,8 +131,8 @@ SPARKFP4_KEY_OP bool encode_four(const Block *x, sparkfp4_scale_rule rule, unsig
   return are_finite(four);
 }
 
-// A row of four blocks of bfloat16 as they are. False, and nothing is written, where encode_four has to do it: a value is
-// not finite, or a scale is too small.
+// A row of four blocks of bfloat16 as they are. False, and nothing is written, where encode_four has to do it: a
+// value is not finite, or a scale is too small.
 SPARKFP4_KEY_OP bool encode_four_words(const unsigned char *source, sparkfp4_scale_rule rule, unsigned char *packed,
                                        unsigned char *scales) {
   WordBlock x[4];

@@ -1,8 +1,8 @@
 // Rows of bfloat16 that are encoded as they are: all is done on their bits, two elements a lane.
 //
-// A scale is a power of two, and so a midpoint of E2M1 is one of bfloat16, whose order is that of its bits: counted from
-// an eighth of the scale, they are 128, 320, 416, 480, 544, 608 and 672, of which the second, fourth and sixth are the
-// next code's.
+// A scale is a power of two, and so a midpoint of E2M1 is one of bfloat16, whose order is that of its bits: counted
+// from an eighth of the scale, they are 128, 320, 416, 480, 544, 608 and 672, of which the second, fourth and sixth
+// are the next code's.
 #pragma once
 
 #include "key_vectors.h"

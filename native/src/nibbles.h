@@ -1,8 +1,9 @@
-// What strip.h needs to know of INT4 and E2M1 sources: the sixteen codes of a block become E2M1 codes by a table, one a
-// block, which a byte shuffle looks up for four (two) blocks at once.
+// What strip.h needs to know of INT4 and E2M1 sources: the sixteen codes of a block become E2M1 codes by a table, one
+// a block, which a byte shuffle looks up for four (two) blocks at once.
 //
-// The table of a block, half a byte a code, is two 32-bit lanes. Code k + 1's half byte of `above` counts the thresholds
-// that its magnitude passes: each adds 1 to those from its first one on, which is 0x11111111 shifted by as many.
+// The table of a block, half a byte a code, is two 32-bit lanes. Code k + 1's half byte of `above` counts the
+// thresholds that its magnitude passes: each adds 1 to those from its first one on, which is 0x11111111 shifted by as
+// many.
 #pragma once
 
 #include <utility>
@@ -11,7 +12,8 @@
 
 namespace sparkfp4 {
 
-// By the largest magnitude that does not pass a threshold: where those begin that do, in bits, four a magnitude from 1 on.
+// By the largest magnitude that does not pass a threshold: where those begin that do, in bits, four a magnitude from
+// 1 on.
 constexpr unsigned char kShifts[16] = {0, 4, 8, 12, 16, 20, 24, 28, 32, 32, 32, 32, 32, 32, 32, 32};
 
 // The magnitude of a block's largest code, of whose halves these are the codes.

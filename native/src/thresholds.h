@@ -110,8 +110,8 @@ SPARKFP4_INLINE typename Isa::Mask passes(typename Isa::Float w, typename Isa::F
   }
 }
 
-// bits[0]: of the largest w whose quotient is zero, which has no sign; bits[i]: of the largest w that gets a code below
-// i. 2.5 and 5, and 3.5, are the doubles of 1.25 and 1.75, and so are their thresholds.
+// bits[0]: of the largest w whose quotient is zero, which has no sign; bits[i]: of the largest w that gets a code
+// below i. 2.5 and 5, and 3.5, are the doubles of 1.25 and 1.75, and so are their thresholds.
 template <typename Isa>
 SPARKFP4_INLINE void thresholds(typename Isa::Float d, typename Isa::Int *bits) {
   using Int = typename Isa::Int;
