@@ -73,8 +73,8 @@ SPARKFP4_INLINE typename Isa::Float e4m3_value(typename Isa::Int shifted) {
   return Isa::sub(Isa::as_float(Isa::add_int(shifted, exponent)), excess);
 }
 
-// Whether no magnitude of a strip's E4M3 codes is subnormal: then shifted_code, as binary32, is the value times 2^-120.
-// NaN is taken for 480: a strip that has it is of no use.
+// Whether no magnitude of a strip's E4M3 codes is subnormal: then shifted_code, as binary32, is the value times
+// 2^-120. NaN is taken for 480: a strip that has it is of no use.
 template <typename Isa>
 SPARKFP4_INLINE bool are_shifted_floats(const typename Isa::Int *x) {
   typename Isa::Int one = Isa::set(0x01010101);
@@ -169,9 +169,14 @@ SPARKFP4_INLINE typename Isa::Int narrow_code(typename Isa::Int threshold, typen
   return Isa::decrement_if(Isa::less(Isa::as_float(threshold), Isa::mul(value, scale)), code);
 }
 
-// d / scale, too small by up to 2^-21 of itself, is made too large by this: the floor of its product with a midpoint, to
-// what the source has, is the largest magnitude that does not pass that threshold, or the next one.
+// d / scale, or more by up to a thousandth, its product with a midpoint rounded included: the floor of that, to what
+// the source has, is the largest magnitude that does not pass that threshold, or the next one.
 constexpr float kAbove = 1 + 0x1p-20f;
+
+template <typename Isa>
+SPARKFP4_INLINE typename Isa::Float quotient_above(typename Isa::Float d, typename Isa::Float scale) {
+  return Isa::mul(d, Isa::reciprocal_above(scale));
+}
 
 // Of the threshold of midpoint kIndex: in all bytes the largest magnitude that does not pass, a normal one, plus the
 // exponent's bias.
@@ -194,7 +199,7 @@ SPARKFP4_INLINE typename Isa::Int less_bytes(typename Isa::Int x, int by) {
 template <typename Isa>
 SPARKFP4_INLINE void thresholds_of_e4m3(typename Isa::Float d, typename Isa::Float scale, typename Isa::Int *bits) {
   using Int = typename Isa::Int;
-  typename Isa::Float quotient = Isa::mul(d, Isa::reciprocal(scale));
+  typename Isa::Float quotient = quotient_above<Isa>(d, scale);
   // All magnitudes are normal ones, and 2.5, 3.5 and 5 are doubles of others: eight codes apart.
   if (within<Isa>(quotient, 0x1.01p-4f, 80.0f)) {
     constexpr int kBias = 120 << 3;

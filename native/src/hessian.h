@@ -1,13 +1,14 @@
 // The scale of a block by a local Hessian, 16 (8) scales at once: a lane of every vector belongs to a scale.
 //
 // Errors are those of the definition, bit by bit: the quotient is corrected by its remainder, which rounds it as a
-// division does. Only the loss is summed otherwise, by rows of the upper triangle, in fused operations. Both sums are off
-// by less than 45 roundings of sum(|H|) * max(e)^2. Scales whose losses are that near the least are compared in full.
+// division does. Only the loss is summed otherwise, by rows of the upper triangle, in fused operations. Both sums are
+// off by less than 45 roundings of sum(|H|) * max(e)^2. Scales whose losses are that near the least are compared in
+// full.
 //
-// Scales are tried from 8 below the nearest on, a vector at a time, upwards and then downwards, until no further one can
-// win, by hessian_bounds.h: below, the weights above 6 * d err at least as much as under the lowest scale that was tried;
-// above, from a < 3.5 * d on, a scale errs at least as much in each weight as the one eight below, which has all of its
-// values.
+// Scales are tried from 8 below the nearest on, a vector at a time, upwards and then downwards, until no further one
+// can win, by hessian_bounds.h: below, the weights above 6 * d err at least as much as under the lowest scale that
+// was tried; above, from a < 3.5 * d on, a scale errs at least as much in each weight as the one eight below, which
+// has all of its values.
 #pragma once
 
 #include "hessian_bounds.h"

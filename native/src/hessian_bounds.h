@@ -1,9 +1,9 @@
 // What a search by local Hessians keeps of each column of blocks, which all rows of a call share.
 //
-// With H the symmetric part, a loss is Q(e) = eᵀ H e. Where H - t * diag(H) is positive semidefinite, Q(e) is at least the
-// sum of t * H[i][i] * e[i]^2, whatever the errors are: a weighted sum of squares, for which the bounds of search.h hold.
-// t is the largest of some powers of two, and halves between, for which a Cholesky factorisation in doubles succeeds. Its
-// own error is below 2^-40 of the diagonal, a hundredth of t is left out.
+// With H the symmetric part, a loss is Q(e) = eᵀ H e. Where H - t * diag(H) is positive semidefinite, Q(e) is at
+// least the sum of t * H[i][i] * e[i]^2, whatever the errors are: a weighted sum of squares, for which the bounds of
+// search.h hold. t is the largest of some powers of two, and halves between, for which a Cholesky factorisation in
+// doubles succeeds. Its own error is below 2^-40 of the diagonal, a hundredth of t is left out.
 #pragma once
 
 #include <cstdlib>
@@ -95,7 +95,8 @@ static inline void prepare_hessian(const float *hessian, HessianBlock *block) {
   block->weight = usable ? static_cast<float>(weight * (1 + 0x1p-20)) : -1;
 }
 
-// Those of a call, prepared as they are met; none where the search is another or there is no memory, which makes it slow.
+// Those of a call, prepared as they are met; none where the search is another or there is no memory, which makes it
+// slow.
 class HessianBlocks {
  public:
   HessianBlocks(sparkfp4_search search, int64_t row_blocks)

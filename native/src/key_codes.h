@@ -63,7 +63,7 @@ SPARKFP4_KEY_OP void encode_scaled(const Block &x, Float inverse, unsigned char 
     Float ignored;
     Word low = narrow<1, 0>(at_most(magnitudes(even), kSix), &ignored) | (as<Word>(even) >> 28 & 8);
     Word high = narrow<1, 0>(at_most(magnitudes(odd), kSix), &ignored) << 4 | (as<Word>(odd) >> 24 & 0x80);
-    store_vector(packed + kWidth * part, __builtin_convertvector(low | high, Bytes));
+    store_vector(packed + kWidth * part, to_bytes(low | high));
   }
 }
 
@@ -81,8 +81,8 @@ SPARKFP4_KEY_OP bool encode_block(const Block &x, sparkfp4_scale_rule rule, unsi
   return true;
 }
 
-// The scales of four blocks, which follow from their largest magnitudes alone, in quarters; kNotFinite where a value is
-// not.
+// The scales of four blocks, which follow from their largest magnitudes alone, in quarters; kNotFinite where a value
+// is not.
 constexpr uint32_t kNotFinite = 255;
 
 template <typename Blocks>
@@ -102,7 +102,7 @@ SPARKFP4_KEY_OP Word scales_of_four(const Blocks *x, sparkfp4_scale_rule rule, u
   }
 
   u = amax >= kInfinityBits ? all_words(kNotFinite) : u;
-  Bytes four = __builtin_convertvector(shuffle(u, u, SPARKFP4_LANES(quarter_firsts)), Bytes);
+  Bytes four = to_bytes(shuffle(u, u, SPARKFP4_LANES(quarter_firsts)));
   std::memcpy(bytes, &four, sizeof *bytes);
   return u;
 }
@@ -131,8 +131,8 @@ SPARKFP4_KEY_OP bool encode_four(const Block *x, sparkfp4_scale_rule rule, unsig
   return are_finite(four);
 }
 
-// A row of four blocks of bfloat16 as they are. False, and nothing is written, where encode_four has to do it: a value is
-// not finite, or a scale is too small.
+// A row of four blocks of bfloat16 as they are. False, and nothing is written, where encode_four has to do it: a
+// value is not finite, or a scale is too small.
 SPARKFP4_KEY_OP bool encode_four_words(const unsigned char *source, sparkfp4_scale_rule rule, unsigned char *packed,
                                        unsigned char *scales) {
   WordBlock x[4];

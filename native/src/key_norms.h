@@ -9,7 +9,7 @@ namespace {
 
 // Running pairs of a row's lanes.
 struct LaneSums {
-  Float lanes[kParts];
+  Float lanes[kParts] = {};
   bool begun = false;
 
   __attribute__((always_inline)) void add(const Float *even, const Float *odd) {

@@ -213,7 +213,7 @@ SPARKFP4_KEY_OP bool encode_tile(const Block *y, unsigned char *codes, unsigned 
       Float ignored;
       Word low = narrow<3, -6>(at_most(magnitudes(even), kLargestE4m3), &ignored) | (as<Word>(even) >> 24 & 0x80);
       Word high = narrow<3, -6>(at_most(magnitudes(odd), kLargestE4m3), &ignored) | (as<Word>(odd) >> 24 & 0x80);
-      store_vector(codes + b * kKeyBlock + 2 * kWidth * part, __builtin_convertvector(low | high << 8, Halves));
+      store_vector(codes + b * kKeyBlock + 2 * kWidth * part, to_halves(low | high << 8));
     }
   }
 

@@ -8,6 +8,10 @@
 #include <cstdint>
 #include <cstring>
 
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
+
 #include "arithmetic.h"
 
 #define SPARKFP4_KEY_OP __attribute__((always_inline)) static inline
@@ -52,6 +56,27 @@ SPARKFP4_KEY_OP Vector load_vector(const unsigned char *from) {
 template <typename Vector>
 SPARKFP4_KEY_OP void store_vector(unsigned char *to, Vector vector) {
   std::memcpy(to, &vector, sizeof vector);
+}
+
+// Lanes below 2^8 to bytes, lanes below 2^16 to words. GCC takes eight lanes apart for it.
+SPARKFP4_KEY_OP Bytes to_bytes(Word x) {
+#if defined(__AVX2__) && SPARKFP4_WIDTH == 8
+  __m256i words = _mm256_packus_epi32(as<__m256i>(x), as<__m256i>(x));
+  __m256i bytes = _mm256_packus_epi16(words, words);
+  return as<Bytes>(_mm_cvtsi128_si64(
+      _mm_unpacklo_epi32(_mm256_castsi256_si128(bytes), _mm256_extracti128_si256(bytes, 1))));
+#else
+  return __builtin_convertvector(x, Bytes);
+#endif
+}
+
+SPARKFP4_KEY_OP Halves to_halves(Word x) {
+#if defined(__AVX2__) && SPARKFP4_WIDTH == 8
+  __m256i words = _mm256_packus_epi32(as<__m256i>(x), as<__m256i>(x));
+  return as<Halves>(_mm256_castsi256_si128(_mm256_permute4x64_epi64(words, 0xd8)));
+#else
+  return __builtin_convertvector(x, Halves);
+#endif
 }
 
 // One vector of a and b by indices, those of b from kWidth on.

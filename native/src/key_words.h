@@ -1,13 +1,9 @@
 // Rows of bfloat16 that are encoded as they are: all is done on their bits, two elements a lane.
 //
-// A scale is a power of two, and so a midpoint of E2M1 is one of bfloat16, whose order is that of its bits: counted from
-// an eighth of the scale, they are 128, 320, 416, 480, 544, 608 and 672, of which the second, fourth and sixth are the
-// next code's.
+// A scale is a power of two, and so a midpoint of E2M1 is one of bfloat16, whose order is that of its bits: counted
+// from an eighth of the scale, they are 128, 320, 416, 480, 544, 608 and 672, of which the second, fourth and sixth
+// are the next code's.
 #pragma once
-
-#ifdef __AVX512BW__
-#include <immintrin.h>
-#endif
 
 #include "key_vectors.h"
 
@@ -65,7 +61,7 @@ SPARKFP4_KEY_OP void encode_words(const WordBlock &block, Word eighth, unsigned 
     Shorts code = word_codes(above, magnitude >> 6 & 1) | (x >> 12 & 8);
     // A byte of a lane's two codes.
     Word pairs = as<Word>(code);
-    store_vector(packed + kWidth * part, __builtin_convertvector((pairs | pairs >> 12) & 0xff, Bytes));
+    store_vector(packed + kWidth * part, to_bytes((pairs | pairs >> 12) & 0xff));
   }
 }
 

@@ -1,8 +1,9 @@
-// What strip.h needs to know of INT4 and E2M1 sources: the sixteen codes of a block become E2M1 codes by a table, one a
-// block, which a byte shuffle looks up for four (two) blocks at once.
+// What strip.h needs to know of INT4 and E2M1 sources: the sixteen codes of a block become E2M1 codes by a table, one
+// a block, which a byte shuffle looks up for four (two) blocks at once.
 //
-// The table of a block, half a byte a code, is two 32-bit lanes. Code k + 1's half byte of `above` counts the thresholds
-// that its magnitude passes: each adds 1 to those from its first one on, which is 0x11111111 shifted by as many.
+// The table of a block, half a byte a code, is two 32-bit lanes. Code k + 1's half byte of `above` counts the
+// thresholds that its magnitude passes: each adds 1 to those from its first one on, which is 0x11111111 shifted by as
+// many.
 #pragma once
 
 #include <utility>
@@ -11,7 +12,8 @@
 
 namespace sparkfp4 {
 
-// By the largest magnitude that does not pass a threshold: where those begin that do, in bits, four a magnitude from 1 on.
+// By the largest magnitude that does not pass a threshold: where those begin that do, in bits, four a magnitude from
+// 1 on.
 constexpr unsigned char kShifts[16] = {0, 4, 8, 12, 16, 20, 24, 28, 32, 32, 32, 32, 32, 32, 32, 32};
 
 // The magnitude of a block's largest code, of whose halves these are the codes.
@@ -82,7 +84,7 @@ SPARKFP4_INLINE typename Isa::Int sum_above_any(typename Isa::Float d, typename 
 template <typename Isa, typename Type>
 SPARKFP4_INLINE void nibble_tables(typename Isa::Float d, typename Isa::Float scale, typename Isa::Int *tables) {
   using Int = typename Isa::Int;
-  typename Isa::Float quotient = Isa::mul(d, Isa::reciprocal(scale));
+  typename Isa::Float quotient = quotient_above<Isa>(d, scale);
   // Five times that is less than all that ones_above has tables for.
   Int above = Isa::all(Isa::less(quotient, Isa::set_float(1.5f)))
                   ? sum_above<Isa, Type>(quotient, d, scale, std::make_integer_sequence<int, kThresholds - 1>())

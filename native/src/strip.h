@@ -3,10 +3,10 @@
 // A strip has as many blocks as a vector has 32-bit lanes. Its source is transposed while it is loaded, so that lane b
 // of every vector belongs to block b: a block's amax, scale and error sums then need no work across lanes.
 //
-// No element is divided. Rounding is monotonic, so the code of w, the number of E2M1 midpoints that RN(|w| / d) passes,
-// is the number of thresholds that |w| passes, the threshold of a midpoint being the smallest float whose quotient
-// passes. thresholds() finds them once a block and narrows them to the source's type, in which they are compared as
-// integers. All of it is exact for d in [kMinFactor, kMaxFactor]; outside, the scalar tier divides.
+// No element is divided. Rounding is monotonic, so the code of w, the number of E2M1 midpoints that RN(|w| / d)
+// passes, is the number of thresholds that |w| passes, the threshold of a midpoint being the smallest float whose
+// quotient passes. thresholds() finds them once a block and narrows them to the source's type, in which they are
+// compared as integers. All of it is exact for d in [kMinFactor, kMaxFactor]; outside, the scalar tier divides.
 //
 // Included by one file a tier, which gives its Isa internal linkage and so keeps these instances to itself.
 #pragma once
@@ -45,8 +45,8 @@ SPARKFP4_INLINE typename Isa::Int load_prepared(const unsigned char *source, con
   }
 }
 
-// Finds what the codes of a strip are told by. False, for which nothing is to be relied on, where d or the source's scale
-// leaves the range in which that is exact.
+// Finds what the codes of a strip are told by. False, for which nothing is to be relied on, where d or the source's
+// scale leaves the range in which that is exact.
 template <typename Isa, typename Type>
 SPARKFP4_INLINE bool find_thresholds(Prepared<Isa, Type> *strip) {
   using Int = typename Isa::Int;
@@ -156,8 +156,8 @@ SPARKFP4_INLINE void finish_strip(const Prepared<Isa, Type> &strip, const unsign
 }
 
 // Encodes up to kGroup strips, the first of which has lane 0, and raises largest. Each step is a long chain of
-// operations, the first with a division in it: strip by strip the processor would wait, with more operations at hand than
-// it can keep back.
+// operations, the first with a division in it: strip by strip the processor would wait, with more operations at hand
+// than it can keep back.
 template <typename Isa, sparkfp4_recipe kRecipe, typename Type, bool kSums, bool kSearched>
 SPARKFP4_INLINE void encode_group(const EncodeTask &group, typename Isa::Int *largest) {
   constexpr int64_t kStripBytes = Isa::kWidth * Type::kBlockBytes;

@@ -73,7 +73,7 @@ SPARKFP4_INLINE Factors<Isa> factors(typename Isa::Float amax, float largest, fl
 
 template <typename Isa>
 SPARKFP4_INLINE bool within(typename Isa::Float x, float least, float most) {
-  return Isa::all(Isa::less_equal(Isa::set_float(least), x)) && Isa::all(Isa::less_equal(x, Isa::set_float(most)));
+  return Isa::all(Isa::both(Isa::less_equal(Isa::set_float(least), x), Isa::less_equal(x, Isa::set_float(most))));
 }
 
 // Of the midpoint m and the floats just below them, as bits: of the largest float w whose RN(w / d) is no greater than
@@ -110,8 +110,8 @@ SPARKFP4_INLINE typename Isa::Mask passes(typename Isa::Float w, typename Isa::F
   }
 }
 
-// bits[0]: of the largest w whose quotient is zero, which has no sign; bits[i]: of the largest w that gets a code below
-// i. 2.5 and 5, and 3.5, are the doubles of 1.25 and 1.75, and so are their thresholds.
+// bits[0]: of the largest w whose quotient is zero, which has no sign; bits[i]: of the largest w that gets a code
+// below i. 2.5 and 5, and 3.5, are the doubles of 1.25 and 1.75, and so are their thresholds.
 template <typename Isa>
 SPARKFP4_INLINE void thresholds(typename Isa::Float d, typename Isa::Int *bits) {
   using Int = typename Isa::Int;
