@@ -77,12 +77,16 @@ __global__ void __launch_bounds__(kThreads, kSums ? 3 : 5)
     encode_mxfp4_kernel(const __grid_constant__ Batch batch, const __grid_constant__ Encode encode) {
   __shared__ alignas(16) Entry entries[kMagnitudes];
   admit_next_launch();
+  if (!encode.of_unit) {
+    wait_for_earlier_launches();
+  }
+
   SourceBlock next;
   next.load(batch, encode, blockIdx.x, 0);
   Rule rule;
-  const ScaleRule *made = load_rule(encode, &rule);
+  const ScaleRule *made = load_rule(batch, encode, &rule);
   if (made == nullptr) {
-    return conclude_last(batch, encode);
+    return;
   }
 
   if (threadIdx.x < kMagnitudes) {
@@ -182,11 +186,7 @@ __global__ void __launch_bounds__(kThreads, kSums ? 3 : 5)
     }
   }
 
-  if (!encode.of_unit) {
-    raise(&encode.workspace->largest, largest);
-  }
-
-  conclude_last(batch, encode);
+  conclude_last(batch, encode, largest);
 }
 
 }  // namespace

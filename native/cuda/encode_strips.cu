@@ -133,6 +133,7 @@ struct Strip {
   __device__ __forceinline__ void find(const Batch &batch, const Encode &encode, uint32_t turn, int near_segment) {
     segment = near_segment;
     rows = 0;
+    source = batch.segments[near_segment].data;
     if (turn >= batch.tiles) {
       return;
     }
@@ -147,6 +148,7 @@ struct Strip {
     uint32_t column = (strip - group * row_strips) * 32 + threadIdx.x % 32;
     uint32_t row = group * kStripRows;
     uint32_t all = divide(of.blocks, encode.source.row_blocks);
+    source = of.data;
     if (row >= all) {
       return;
     }
@@ -163,6 +165,10 @@ template <bool kSums, bool kModelopt>
 __global__ void __launch_bounds__(kThreads, kSums ? 3 : 4)
     encode_strips_kernel(const __grid_constant__ Batch batch, const __grid_constant__ Encode encode) {
   admit_next_launch();
+  if (!encode.of_unit) {
+    wait_for_earlier_launches();
+  }
+
   Strip strip;
   strip.find(batch, encode, blockIdx.x, 0);
   uint32_t row_blocks = encode.source.row_blocks.divisor;
@@ -178,9 +184,9 @@ __global__ void __launch_bounds__(kThreads, kSums ? 3 : 4)
   };
   load_first();
   Rule rule;
-  const ScaleRule *made = load_rule(encode, &rule);
+  const ScaleRule *made = load_rule(batch, encode, &rule);
   if (made == nullptr) {
-    return conclude_last(batch, encode);
+    return;
   }
 
   rule.modelopt = kModelopt;
@@ -203,19 +209,20 @@ __global__ void __launch_bounds__(kThreads, kSums ? 3 : 4)
 
     Strip behind;
     behind.find(batch, encode, turn + gridDim.x, strip.segment);
-    int32_t entry = find_entry(rule, strip.scale, lane);
+    int32_t entry = rule.zero ? kNoEntry : find_entry(rule, strip.scale, lane);
     int64_t out = segment.first_block + strip.first;
     unsigned char *packed = encode.packed + out * kPackedBlock;
     unsigned char *scales = encode.scales + out;
     const unsigned char *source = strip.source;
+    // What is loaded next: rows of this strip, then two of the one behind, or again what has been.
+    bool aligned = is_aligned(source, 16) && is_aligned(behind.source, 16);
+    const unsigned char *ahead = strip.rows > 2 ? source + 2 * row_bytes : behind.source;
+    int64_t step_behind = behind.rows > 1 ? row_bytes : 0;
 #pragma unroll 2
     for (uint32_t left = strip.rows; left > 0; left--) {
-      Block<E4m3> second = next;
-      const unsigned char *from = left > 2 ? source + 2 * row_bytes
-                                           : behind.source + (left == 1 && behind.rows > 1 ? row_bytes : 0);
-      if (left > 2 || behind.rows > 0) {
-        second.load(from, is_aligned(from, 16));
-      }
+      Block<E4m3> second;
+      second.load(ahead, aligned);
+      ahead = left == 3 ? behind.source : ahead + (left > 3 ? row_bytes : step_behind);
 
       const Magnitudes magnitudes(block);
       float amax = fabsf(__fmul_rn(magnitudes.largest(), strip.scale));
@@ -224,7 +231,7 @@ __global__ void __launch_bounds__(kThreads, kSums ? 3 : 4)
       Encoded encoded = {make_uint2(0, 0), own.byte, kSums ? rule.factor(own.value) : 0};
       int32_t bits = __shfl_sync(0xffffffffu, entry, (lane & 24) | (own.byte & 7)) + (kCodeBias << 10) -
                      static_cast<int32_t>((own.byte & 0x78) << 7);
-      if (own.byte >= 8 && bits >= kLeastFactor && bits <= kMostFactor && !rule.zero) {
+      if (own.byte >= 8 && bits >= kLeastFactor && bits <= kMostFactor) {
         uint32_t factor = __byte_perm(bits, 0, 0x1010);
         encoded.codes = make_uint2(magnitudes.encode_eight(0, factor), magnitudes.encode_eight(1, factor));
       } else {
@@ -248,9 +255,9 @@ __global__ void __launch_bounds__(kThreads, kSums ? 3 : 4)
       scales += row_blocks;
     }
 
-    bool ahead = strip.rows > 1;
+    bool loaded = strip.rows > 1;
     strip = behind;
-    if (!ahead) {
+    if (!loaded) {
       load_first();
     }
   }
@@ -261,11 +268,7 @@ __global__ void __launch_bounds__(kThreads, kSums ? 3 : 4)
     }
   }
 
-  if (!encode.of_unit) {
-    raise(&encode.workspace->largest, largest);
-  }
-
-  conclude_last(batch, encode);
+  conclude_last(batch, encode, largest);
 }
 
 }  // namespace
