@@ -57,7 +57,7 @@ __device__ __forceinline__ void store8(unsigned char *out, uint2 words, bool ali
   }
 }
 
-__device__ __forceinline__ bool is_aligned(const void *address, int bytes) {
+__host__ __device__ __forceinline__ bool is_aligned(const void *address, int bytes) {
   return reinterpret_cast<uintptr_t>(address) % bytes == 0;
 }
 

@@ -1,14 +1,8 @@
-// MXFP4 of keys, queries and plain rows.
+// MXFP4 of keys, queries and plain rows, of any length and at any address; what keys_aligned.cu takes goes there.
 #include "keys.cuh"
 
 namespace sparkfp4::cuda {
 namespace {
-
-constexpr int kFour = 4;  // blocks of a row of 128, which stays in registers
-constexpr uint32_t kSix = 0x40c00000;
-constexpr uint32_t kSmallestAmax = 0x01c00000;  // 6 * 2^-126
-
-enum class Layout { kBlocks, kPages, kQueries };
 
 // A row: blocks of a count that is known, or up to the largest, which then are in local memory.
 template <int kBlocks>
@@ -89,9 +83,6 @@ __device__ __forceinline__ void round_row(Row<kBlocks> &row, int count) {
   SPARKFP4_EACH_BLOCK { row.pairs[b] = round_bf16(row.pairs[b]); }
 }
 
-// 2^(127 - u)
-__device__ __forceinline__ float inverse_scale(uint32_t u) { return __uint_as_float((254 - u) << 23); }
-
 // y less its E2M1 value, in squares over the team's lanes; and the same of y / 2, in units of y.
 __device__ bool next_is_better(const Pair &x, uint32_t u) {
   float inverse = inverse_scale(u);
@@ -111,20 +102,6 @@ __device__ bool next_is_better(const Pair &x, uint32_t u) {
   float errors = team_sum(pair_squares({e[0], e[1]}));
   float errors_of_next = team_sum(pair_squares({next[0], next[1]}));
   return errors_of_next < errors;
-}
-
-// The scale of a block, but for the rule that looks at its elements.
-__device__ __forceinline__ uint32_t scale_byte(sparkfp4_scale_rule rule, uint32_t amax) {
-  switch (rule) {
-    case SPARKFP4_CEIL:
-      return ((max(amax, kSmallestAmax) + 0x3fffff) >> 23) - 2;
-    case SPARKFP4_EVEN:
-      return max((amax + 0x200000) >> 23, 2) - 2;
-    case SPARKFP4_FLOOR:
-      return max(amax >> 23, 2) - 2;
-    default:
-      return max(amax >> 23, 3) - 2;
-  }
 }
 
 // The E2M1 code of a magnitude y, above the bits of kMagic: f(y) = min(2 y, y + 2, y / 2 + 4), 7 at most, rounded to an
@@ -147,23 +124,6 @@ __device__ __forceinline__ uint32_t codes_of(const Pair &x, float inverse) {
   return codes | (__float_as_uint(x.even) >> 28 & 8) | (__float_as_uint(x.odd) >> 24 & 0x80);
 }
 
-// The largest magnitudes of four blocks: that of block l / 4 to lane l.
-__device__ __forceinline__ uint32_t largest_of_four(const Pair *x) {
-  uint32_t largest[kFour];
-#pragma unroll
-  for (int b = 0; b < kFour; b++) {
-    largest[b] = larger_magnitude(x[b]);
-  }
-
-  bool upper = team_lane() & 8;
-  uint32_t first = max(upper ? largest[2] : largest[0], from_partner(upper ? largest[0] : largest[2], 8));
-  uint32_t second = max(upper ? largest[3] : largest[1], from_partner(upper ? largest[1] : largest[3], 8));
-  upper = team_lane() & 4;
-  uint32_t own = max(upper ? second : first, from_partner(upper ? first : second, 4));
-  own = max(own, from_partner(own, 2));
-  return max(own, from_partner(own, 1));
-}
-
 // Lanes 4 i to 4 i + 3 have bytes of columns 4 i to 4 i + 3 of four rows, a row a byte of the word; each gets those of
 // one row, its own number's.
 __device__ __forceinline__ uint32_t transposed(uint32_t word) {
@@ -182,7 +142,13 @@ __device__ __forceinline__ bool encode_four(const Pair *x, sparkfp4_scale_rule r
                                             unsigned char *packed, bool aligned, unsigned char *scales,
                                             bool scales_aligned, int *bad_block) {
   int lane = team_lane();
-  uint32_t amax = largest_of_four(x);
+  uint32_t largest[kFour];
+#pragma unroll
+  for (int b = 0; b < kFour; b++) {
+    largest[b] = larger_magnitude(x[b]);
+  }
+
+  uint32_t amax = largest_of_four(largest);
   uint32_t u = scale_byte(rule, amax) & 0xff;
   uint32_t bytes = u << 8 * (lane / 4);
   bytes |= from_partner(bytes, 4);
@@ -240,20 +206,6 @@ __device__ __forceinline__ bool encode_each(const Pair *x, int count, sparkfp4_s
   }
 
   return finite;
-}
-
-__device__ __forceinline__ float weight_of(const QueryHeads &heads, int64_t i) {
-  switch (heads.weights_dtype) {
-    case SPARKFP4_BF16:
-      return widen<Bf16>(static_cast<uint16_t>(heads.weights[2 * i] | heads.weights[2 * i + 1] << 8));
-    case SPARKFP4_F16:
-      return widen<F16>(static_cast<uint16_t>(heads.weights[2 * i] | heads.weights[2 * i + 1] << 8));
-    default: {
-      PairBits<Bf16> bits;
-      bits.load(heads.weights + 4 * i, is_aligned(heads.weights, 4));
-      return __uint_as_float(bits.words[0]);
-    }
-  }
 }
 
 template <typename Type, int kBlocks, bool kNorm, Layout kLayout>
@@ -339,7 +291,7 @@ __global__ void __launch_bounds__(kThreads) rows_kernel(const __grid_constant__ 
       present = static_cast<int>(min(int64_t{kFour}, rows.blocks - row * kFour));
     } else if constexpr (kLayout == Layout::kPages) {
       Place place;
-      active = active && place_of(rows.pages, rows.slots, row, rows.bad, &place);
+      active = active && place_of(rows.pages, rows.slots[row], row, lane == 0 ? rows.bad : nullptr, &place);
       if (active) {
         packed = place.page + place.token * count * kKeyPackedBlock;
         scales = place.page + rows.pages.tokens.value * count * kKeyPackedBlock + place.token * count;
@@ -415,10 +367,15 @@ cudaError_t launch(const KeyRows &rows, const QueryHeads &heads, int64_t row_blo
 }  // namespace
 
 cudaError_t launch_blocks(const KeyRows &rows, int64_t row_blocks, cudaStream_t stream) {
-  return launch<kFour, false, Layout::kBlocks>(rows, {}, row_blocks, stream);
+  return aligned_blocks(rows) ? launch_aligned_blocks(rows, row_blocks, stream)
+                              : launch<kFour, false, Layout::kBlocks>(rows, {}, row_blocks, stream);
 }
 
 cudaError_t launch_keys(const KeyRows &rows, cudaStream_t stream) {
+  if (aligned_keys(rows)) {
+    return launch_aligned_keys(rows, stream);
+  }
+
   bool four = rows.form.dim == kFour * kKeyBlock;
   if (rows.form.norm_weight == nullptr) {
     return four ? launch<kFour, false, Layout::kPages>(rows, {}, 1, stream)
@@ -430,7 +387,8 @@ cudaError_t launch_keys(const KeyRows &rows, cudaStream_t stream) {
 }
 
 cudaError_t launch_queries(const KeyRows &rows, const QueryHeads &heads, cudaStream_t stream) {
-  return launch<kFour, false, Layout::kQueries>(rows, heads, 1, stream);
+  return aligned_blocks(rows) ? launch_aligned_queries(rows, heads, stream)
+                              : launch<kFour, false, Layout::kQueries>(rows, heads, 1, stream);
 }
 
 }  // namespace sparkfp4::cuda

@@ -11,6 +11,11 @@ namespace sparkfp4::cuda {
 constexpr int kTeam = 16;
 constexpr int kTeams = kThreads / kTeam;
 constexpr uint32_t kInfinityBits = 0x7f800000;
+constexpr int kFour = 4;  // blocks of a row of 128, which stays in registers
+constexpr uint32_t kSix = 0x40c00000;
+constexpr uint32_t kSmallestAmax = 0x01c00000;  // 6 * 2^-126
+
+enum class Layout { kBlocks, kPages, kQueries };
 
 struct Pair {
   float even;
@@ -64,6 +69,17 @@ __device__ __forceinline__ float inverse_root(float x) { return __fdiv_rn(1.0f, 
 __device__ __forceinline__ uint32_t magnitude(float x) { return __float_as_uint(x) & 0x7fffffffu; }
 
 __device__ __forceinline__ uint32_t larger_magnitude(const Pair &x) { return max(magnitude(x.even), magnitude(x.odd)); }
+
+// The largest of each of four over the team's lanes: that of number l / 4 to lane l.
+__device__ __forceinline__ uint32_t largest_of_four(const uint32_t *largest) {
+  bool upper = team_lane() & 8;
+  uint32_t first = max(upper ? largest[2] : largest[0], from_partner(upper ? largest[0] : largest[2], 8));
+  uint32_t second = max(upper ? largest[3] : largest[1], from_partner(upper ? largest[1] : largest[3], 8));
+  upper = team_lane() & 4;
+  uint32_t own = max(upper ? second : first, from_partner(upper ? first : second, 4));
+  own = max(own, from_partner(own, 2));
+  return max(own, from_partner(own, 1));
+}
 
 // A pair as it is in memory.
 template <typename Type>
@@ -129,7 +145,9 @@ __device__ __forceinline__ float round_bf16(float x) {
 __device__ __forceinline__ Pair round_bf16(const Pair &x) { return {round_bf16(x.even), round_bf16(x.odd)}; }
 
 __device__ __forceinline__ uint32_t bf16_pair(const Pair &x) {
-  return __byte_perm(__float_as_uint(round_bf16(x.even)), __float_as_uint(round_bf16(x.odd)), 0x7632);
+  uint32_t pair;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(x.odd), "f"(x.even));
+  return pair;
 }
 
 // A magnitude, not above the format's largest, to its code: the spacing of the format's values is constant within a
@@ -144,17 +162,25 @@ __device__ __forceinline__ uint32_t narrow(uint32_t magnitude, float *value) {
   return __float_as_uint(sum) - magic + ((exponent - kLowest) >> (23 - kMantissaBits));
 }
 
+// A pair as bfloat16 or binary16, nearest even.
+template <typename Type>
+__device__ __forceinline__ uint32_t type_pair(const Pair &x) {
+  if constexpr (Type::kSource == Bf16::kSource) {
+    return bf16_pair(x);
+  } else {
+    uint32_t pair;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(x.odd), "f"(x.even));
+    return pair;
+  }
+}
+
 // Stores a pair as the type, nearest even.
 template <typename Type>
 __device__ __forceinline__ void store_pair(unsigned char *out, const Pair &x, bool aligned) {
   if constexpr (Type::kSource == F32::kSource) {
     store8(out, make_uint2(__float_as_uint(x.even), __float_as_uint(x.odd)), aligned);
-  } else if constexpr (Type::kSource == Bf16::kSource) {
-    store_word(out, bf16_pair(x), aligned);
   } else {
-    uint32_t word;
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(x.odd), "f"(x.even));
-    store_word(out, word, aligned);
+    store_word(out, type_pair<Type>(x), aligned);
   }
 }
 
@@ -179,12 +205,11 @@ struct Place {
   int64_t token;
 };
 
-// False where the token is not to be inserted; tells of one that cannot be.
-__device__ __forceinline__ bool place_of(const DevicePages &pages, const int64_t *slots, int64_t row,
+// False where the token is not to be inserted; tells bad, unless it is null, of one that cannot be.
+__device__ __forceinline__ bool place_of(const DevicePages &pages, int64_t slot, int64_t row,
                                          sparkfp4_cuda_bad_rows *bad, Place *place) {
-  int64_t slot = slots[row];
   if (slot < 0 || slot >= pages.slots) {
-    if (slot >= 0 && team_lane() == 0) {
+    if (slot >= 0 && bad != nullptr) {
       mark(&bad->slot, row);
     }
 
@@ -196,10 +221,62 @@ __device__ __forceinline__ bool place_of(const DevicePages &pages, const int64_t
   return true;
 }
 
+__device__ __forceinline__ uint16_t load_half(const unsigned char *source) {
+  return is_aligned(source, 2) ? *reinterpret_cast<const uint16_t *>(source)
+                               : static_cast<uint16_t>(source[0] | source[1] << 8);
+}
+
+__device__ __forceinline__ float weight_of(const QueryHeads &heads, int64_t i) {
+  switch (heads.weights_dtype) {
+    case SPARKFP4_BF16:
+      return widen<Bf16>(load_half(heads.weights + 2 * i));
+    case SPARKFP4_F16:
+      return widen<F16>(load_half(heads.weights + 2 * i));
+    default: {
+      PairBits<Bf16> bits;
+      bits.load(heads.weights + 4 * i, is_aligned(heads.weights, 4));
+      return __uint_as_float(bits.words[0]);
+    }
+  }
+}
+
+// 2^(127 - u)
+__device__ __forceinline__ float inverse_scale(uint32_t u) { return __uint_as_float((254 - u) << 23); }
+
+// The scale of a block, but for the rule that looks at its elements.
+__device__ __forceinline__ uint32_t scale_byte(sparkfp4_scale_rule rule, uint32_t amax) {
+  switch (rule) {
+    case SPARKFP4_CEIL:
+      return ((max(amax, kSmallestAmax) + 0x3fffff) >> 23) - 2;
+    case SPARKFP4_EVEN:
+      return max((amax + 0x200000) >> 23, 2) - 2;
+    case SPARKFP4_FLOOR:
+      return max(amax >> 23, 2) - 2;
+    default:
+      return max(amax >> 23, 3) - 2;
+  }
+}
+
 // Thread blocks for so many rows.
 template <typename... Parameters>
 cudaError_t row_grid(void (*kernel)(Parameters...), int64_t rows, int *grid) {
   return grid_size(kernel, (rows + kTeams - 1) / kTeams, grid);
+}
+
+template <typename Rows>
+cudaError_t launch_rows(void (*kernel)(Rows), const Rows &rows, int64_t count, cudaStream_t stream) {
+  if (count == 0) {
+    return cudaSuccess;
+  }
+
+  int grid;
+  cudaError_t error = row_grid(kernel, count, &grid);
+  if (error == cudaSuccess) {
+    kernel<<<grid, kThreads, 0, stream>>>(rows);
+    error = cudaGetLastError();
+  }
+
+  return error;
 }
 
 }  // namespace sparkfp4::cuda

@@ -83,4 +83,17 @@ cudaError_t launch_queries(const KeyRows &rows, const QueryHeads &heads, cudaStr
 cudaError_t launch_norm(const NormRows &rows, cudaStream_t stream);
 cudaError_t launch_latents(const LatentRows &rows, cudaStream_t stream);
 
+// The same, quicker, of rows of 128, norms of some lengths and latents whose addresses are aligned to 16 bytes. Those
+// above use them where they can.
+bool aligned_blocks(const KeyRows &rows);
+bool aligned_keys(const KeyRows &rows);
+bool aligned_norm(const NormRows &rows);
+bool aligned_latents(const LatentRows &rows);
+cudaError_t launch_aligned_blocks(const KeyRows &rows, int64_t row_blocks, cudaStream_t stream);
+cudaError_t launch_aligned_keys(const KeyRows &rows, cudaStream_t stream);
+cudaError_t launch_formed_keys(const KeyRows &rows, cudaStream_t stream);
+cudaError_t launch_aligned_queries(const KeyRows &rows, const QueryHeads &heads, cudaStream_t stream);
+cudaError_t launch_aligned_norm(const NormRows &rows, cudaStream_t stream);
+cudaError_t launch_aligned_latents(const LatentRows &rows, cudaStream_t stream);
+
 }  // namespace sparkfp4::cuda

@@ -1,5 +1,5 @@
-// RMSNorm, and the entries of fp8_ds_mla.
-#include "keys.cuh"
+// RMSNorm, and the entries of fp8_ds_mla, of any length and at any address; what norms_aligned.cu takes goes there.
+#include "e4m3.cuh"
 
 namespace sparkfp4::cuda {
 namespace {
@@ -53,12 +53,6 @@ __global__ void __launch_bounds__(kThreads) norm_kernel(const __grid_constant__ 
   }
 }
 
-__device__ __forceinline__ uint32_t e4m3_of(float x) {
-  constexpr uint32_t kLargest = 0x43e00000;  // 448
-  float ignored;
-  return narrow<3, -6>(min(magnitude(x), kLargest), &ignored) | (__float_as_uint(x) >> 24 & 0x80);
-}
-
 // The normalised latent, and its entry where the token has a slot.
 template <typename Type>
 __global__ void __launch_bounds__(kThreads) latent_kernel(const __grid_constant__ LatentRows rows) {
@@ -102,7 +96,7 @@ __global__ void __launch_bounds__(kThreads) latent_kernel(const __grid_constant_
     }
 
     Place place = {};
-    bool inserted = active && row < rows.slot_count && place_of(rows.pages, rows.slots, row, norm.bad, &place);
+    bool inserted = active && row < rows.slot_count && place_of(rows.pages, rows.slots[row], row, lane == 0 ? norm.bad : nullptr, &place);
     unsigned char *entry = place.page + place.token * kEntryBytes;
     bool finite = true;
 #pragma unroll
@@ -125,7 +119,7 @@ __global__ void __launch_bounds__(kThreads) latent_kernel(const __grid_constant_
 
 #pragma unroll
         for (int b = 0; b < kTileBlocksOfLatent; b++) {
-          uint32_t codes = e4m3_of(__fdiv_rn(y[b].even, scale)) | e4m3_of(__fdiv_rn(y[b].odd, scale)) << 8;
+          uint32_t codes = e4m3_pair({__fdiv_rn(y[b].even, scale), __fdiv_rn(y[b].odd, scale)});
           unsigned char *out = entry + tile * kTile + b * kKeyBlock + 2 * lane;
           if (pages_aligned) {
             *reinterpret_cast<uint16_t *>(out) = static_cast<uint16_t>(codes);
@@ -155,36 +149,28 @@ __global__ void __launch_bounds__(kThreads) latent_kernel(const __grid_constant_
   }
 }
 
-template <typename Rows>
-cudaError_t launch(void (*kernel)(Rows), const Rows &rows, int64_t count, cudaStream_t stream) {
-  if (count == 0) {
-    return cudaSuccess;
-  }
-
-  int grid;
-  cudaError_t error = row_grid(kernel, count, &grid);
-  if (error == cudaSuccess) {
-    kernel<<<grid, kThreads, 0, stream>>>(rows);
-    error = cudaGetLastError();
-  }
-
-  return error;
-}
-
 }  // namespace
 
 cudaError_t launch_norm(const NormRows &rows, cudaStream_t stream) {
+  if (aligned_norm(rows)) {
+    return launch_aligned_norm(rows, stream);
+  }
+
   auto kernel = rows.dtype == SPARKFP4_BF16  ? norm_kernel<Bf16>
                 : rows.dtype == SPARKFP4_F16 ? norm_kernel<F16>
                                              : norm_kernel<F32>;
-  return launch<NormRows>(kernel, rows, rows.rows, stream);
+  return launch_rows<NormRows>(kernel, rows, rows.rows, stream);
 }
 
 cudaError_t launch_latents(const LatentRows &rows, cudaStream_t stream) {
+  if (aligned_latents(rows)) {
+    return launch_aligned_latents(rows, stream);
+  }
+
   auto kernel = rows.norm.dtype == SPARKFP4_BF16  ? latent_kernel<Bf16>
                 : rows.norm.dtype == SPARKFP4_F16 ? latent_kernel<F16>
                                                   : latent_kernel<F32>;
-  return launch<LatentRows>(kernel, rows, rows.norm.rows, stream);
+  return launch_rows<LatentRows>(kernel, rows, rows.norm.rows, stream);
 }
 
 }  // namespace sparkfp4::cuda

@@ -23,7 +23,7 @@ bool can_overlap_launches() {
          cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major >= 9;
 }
 
-cudaError_t blocks_at_once(const void *kernel, int *blocks) {
+cudaError_t blocks_at_once(const void *kernel, int threads, int *blocks) {
   int device;
   cudaError_t error = cudaGetDevice(&device);
   if (error != cudaSuccess) {
@@ -41,7 +41,7 @@ cudaError_t blocks_at_once(const void *kernel, int *blocks) {
   int per_processor;
   error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
   if (error == cudaSuccess) {
-    error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_processor, kernel, kThreads, 0);
+    error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_processor, kernel, threads, 0);
   }
 
   if (error == cudaSuccess) {

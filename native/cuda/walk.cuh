@@ -118,8 +118,8 @@ __device__ __forceinline__ bool shares_scales(const Source &source) {
 // Whether a launch may begin before the one before it has ended.
 bool can_overlap_launches();
 
-// Thread blocks of a kernel that the current device holds at once.
-cudaError_t blocks_at_once(const void *kernel, int *blocks);
+// Thread blocks of so many threads, of a kernel, that the current device holds at once.
+cudaError_t blocks_at_once(const void *kernel, int threads, int *blocks);
 
 // Launches a kernel that waits_for_earlier_launches() before it touches their results.
 template <typename... Parameters, typename... Arguments>
@@ -140,9 +140,9 @@ cudaError_t launch_after(void (*kernel)(Parameters...), int grid, int threads, c
 // Thread blocks for so many tiles: no more than the device holds at once. Those that hold a tile more than others are
 // spread over the multiprocessors.
 template <typename... Parameters>
-cudaError_t grid_size(void (*kernel)(Parameters...), int64_t tiles, int *grid) {
+cudaError_t grid_size(void (*kernel)(Parameters...), int64_t tiles, int *grid, int threads = kThreads) {
   int most;
-  cudaError_t error = blocks_at_once(reinterpret_cast<const void *>(kernel), &most);
+  cudaError_t error = blocks_at_once(reinterpret_cast<const void *>(kernel), threads, &most);
   if (error == cudaSuccess) {
     *grid = tiles == 0 ? 1 : tiles < most ? static_cast<int>(tiles) : most;
   }
