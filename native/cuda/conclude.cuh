@@ -55,7 +55,8 @@ __device__ inline float element_at(const Source &source, const DeviceSegment &se
   }
 }
 
-__device__ inline void refuse(sparkfp4_cuda_outcome *outcome, const DeviceSegment &segment, int64_t index, float value) {
+__device__ inline void refuse(sparkfp4_cuda_outcome *outcome, const DeviceSegment &segment, int64_t index,
+                              float value) {
   if (threadIdx.x == 0) {
     outcome->status = SPARKFP4_CUDA_NON_FINITE;
     outcome->non_finite = {segment.number, segment.first_element + index, value};

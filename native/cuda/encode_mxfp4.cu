@@ -2,8 +2,8 @@
 //
 // A block's largest magnitude, one of eight, and the power of two that is its source scale are all that its scale and
 // codes depend on; and nothing rounds otherwise when both scales change by powers of two. So a thread block finds the
-// codes of the seven magnitudes under each largest one once, and looks them up. Blocks whose scale in E4M3 is subnormal,
-// or more than E4M3 has, are encoded one by one.
+// codes of the seven magnitudes under each largest one once, and looks them up. Blocks whose scale in E4M3 is
+// subnormal, or more than E4M3 has, are encoded one by one.
 #include "encode.cuh"
 #include "encode_codes.h"
 
@@ -131,7 +131,8 @@ __global__ void __launch_bounds__(kThreads, kSums ? 3 : 5)
       const Entry entry = entries[block.largest()];
       codes[2 * i] = block.look_up(0, entry.codes);
       codes[2 * i + 1] = block.look_up(1, entry.codes);
-      bytes[i] = entry.magnitude == 0 ? zero_byte : static_cast<uint32_t>(entry.byte + 8 * static_cast<int32_t>(source.scale));
+      int32_t byte = entry.byte + 8 * static_cast<int32_t>(source.scale);
+      bytes[i] = entry.magnitude == 0 ? zero_byte : static_cast<uint32_t>(byte);
       served &= bytes[i] - kLeastByte <= kMostByte - kLeastByte;
       magnitude = fmaxf(magnitude, entry.magnitude);
     }
