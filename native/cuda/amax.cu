@@ -28,9 +28,8 @@ __device__ __forceinline__ void begin(Workspace *workspace, int64_t segments, sp
 
 __global__ void begin_kernel(Workspace *workspace, int64_t segments, sparkfp4_error_sums *sums,
                              sparkfp4_cuda_outcome *outcome) {
-  // Before the next launch may begin: it need not wait for those before this one.
-  wait_for_earlier_launches();
   admit_next_launch();
+  wait_for_earlier_launches();
   begin(workspace, segments, sums, outcome);
 }
 
@@ -147,6 +146,7 @@ __global__ void __launch_bounds__(kThreads) amax_kernel(const __grid_constant__ 
                                                         const __grid_constant__ Source source,
                                                         const __grid_constant__ Beginning beginning,
                                                         Workspace *workspace) {
+  // Before the next launch may begin, which reads the unit without waiting for those before this one.
   wait_for_earlier_launches();
   admit_next_launch();
   if (beginning.first) {
@@ -166,6 +166,7 @@ __global__ void __launch_bounds__(kThreads) amax_kernel(const __grid_constant__ 
 __global__ void __launch_bounds__(kThreads) exponent_kernel(const __grid_constant__ Batch batch,
                                                             Workspace *workspace) {
   admit_next_launch();
+  wait_for_earlier_launches();
   raise(&workspace->largest, largest_of<F32, 1>(batch));
 }
 

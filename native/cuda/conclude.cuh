@@ -55,7 +55,8 @@ __device__ inline float element_at(const Source &source, const DeviceSegment &se
   }
 }
 
-__device__ inline void refuse(sparkfp4_cuda_outcome *outcome, const DeviceSegment &segment, int64_t index, float value) {
+__device__ inline void refuse(sparkfp4_cuda_outcome *outcome, const DeviceSegment &segment, int64_t index,
+                              float value) {
   if (threadIdx.x == 0) {
     outcome->status = SPARKFP4_CUDA_NON_FINITE;
     outcome->non_finite = {segment.number, segment.first_element + index, value};
@@ -81,9 +82,7 @@ __device__ inline float scale_of(const Encode &encode, float amax) {
 }
 
 // Writes the outcome of an encode without sums, by one thread block.
-__device__ __noinline__ inline void conclude_encode(const Batch &batch, const Encode &encode) {
-  uint32_t largest = encode.of_unit ? largest_of_unit(encode.workspace)
-                                    : *static_cast<volatile uint32_t *>(&encode.workspace->largest);
+__device__ __noinline__ inline void write_outcome(const Batch &batch, const Encode &encode, uint32_t largest) {
   bool wrong = largest >= infinity_bits(encode.source);
   float amax = largest_value(encode.source, largest);
   sparkfp4_cuda_outcome *outcome = encode.outcome;
@@ -92,7 +91,6 @@ __device__ __noinline__ inline void conclude_encode(const Batch &batch, const En
   if (threadIdx.x == 0) {
     outcome->amax = amax;
     outcome->global_scale = wrong ? encode.global_scale : scale_of(encode, amax);
-    encode.workspace->finished = 0;
   }
 
   if (wrong && status == SPARKFP4_CUDA_OK) {
@@ -100,23 +98,32 @@ __device__ __noinline__ inline void conclude_encode(const Batch &batch, const En
   }
 }
 
-// What a thread block of an encode ends with, once it has raised the largest: the last one concludes.
-__device__ __forceinline__ void conclude_last(const Batch &batch, const Encode &encode) {
+// What a thread block of an encode ends with: raises the largest, and the last one writes the outcome. That of a unit
+// has been written before.
+__device__ __forceinline__ void conclude_last(const Batch &batch, const Encode &encode, uint32_t largest) {
   __shared__ bool last;
+  if (encode.of_unit) {
+    return;
+  }
+
+  Workspace *workspace = encode.workspace;
+  raise(&workspace->largest, largest);
   if (encode.outcome == nullptr) {
     return;
   }
 
-  wait_for_earlier_launches();
   if (threadIdx.x == 0) {
     __threadfence();
-    last = atomicAdd(&encode.workspace->finished, 1) == gridDim.x - 1;
+    last = atomicAdd(&workspace->finished, 1) == gridDim.x - 1;
     __threadfence();
   }
 
   __syncthreads();
   if (last) {
-    conclude_encode(batch, encode);
+    write_outcome(batch, encode, *static_cast<volatile uint32_t *>(&workspace->largest));
+    if (threadIdx.x == 0) {
+      workspace->finished = 0;
+    }
   }
 }
 

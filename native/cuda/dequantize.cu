@@ -10,6 +10,7 @@ __global__ void __launch_bounds__(kThreads) dequantize_kernel(const __grid_const
   constexpr int kElements = 8;
   constexpr int kBytes = Type::kBlockBytes / 2;
   admit_next_launch();
+  wait_for_earlier_launches();
   int64_t warp = (static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x) / 32;
   int64_t warps = static_cast<int64_t>(gridDim.x) * (kThreads / 32);
   uint32_t largest = 0;

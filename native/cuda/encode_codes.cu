@@ -46,13 +46,17 @@ template <typename Type, bool kSums>
 __global__ void __launch_bounds__(kThreads, kSums ? 3 : 4)
     encode_codes_kernel(const __grid_constant__ Batch batch, const __grid_constant__ Encode encode) {
   admit_next_launch();
+  if (!encode.of_unit) {
+    wait_for_earlier_launches();
+  }
+
   bool shared = shares_scales(encode.source);
   BlockPair<Type> next;
   next.load(batch, encode, blockIdx.x, 0, shared);
   Rule rule;
-  const ScaleRule *made = load_rule(encode, &rule);
+  const ScaleRule *made = load_rule(batch, encode, &rule);
   if (made == nullptr) {
-    return conclude_last(batch, encode);
+    return;
   }
 
   bool aligned8 = is_aligned(encode.packed, 8);
@@ -119,11 +123,7 @@ __global__ void __launch_bounds__(kThreads, kSums ? 3 : 4)
     }
   }
 
-  if (!encode.of_unit) {
-    raise(&encode.workspace->largest, largest);
-  }
-
-  conclude_last(batch, encode);
+  conclude_last(batch, encode, largest);
 }
 
 template <typename Type>

@@ -2,8 +2,8 @@
 //
 // A block's largest magnitude, one of eight, and the power of two that is its source scale are all that its scale and
 // codes depend on; and nothing rounds otherwise when both scales change by powers of two. So a thread block finds the
-// codes of the seven magnitudes under each largest one once, and looks them up. Blocks whose scale in E4M3 is subnormal,
-// or more than E4M3 has, are encoded one by one.
+// codes of the seven magnitudes under each largest one once, and looks them up. Blocks whose scale in E4M3 is
+// subnormal, or more than E4M3 has, are encoded one by one.
 #include "encode.cuh"
 #include "encode_codes.h"
 
@@ -77,12 +77,16 @@ __global__ void __launch_bounds__(kThreads, kSums ? 3 : 5)
     encode_mxfp4_kernel(const __grid_constant__ Batch batch, const __grid_constant__ Encode encode) {
   __shared__ alignas(16) Entry entries[kMagnitudes];
   admit_next_launch();
+  if (!encode.of_unit) {
+    wait_for_earlier_launches();
+  }
+
   SourceBlock next;
   next.load(batch, encode, blockIdx.x, 0);
   Rule rule;
-  const ScaleRule *made = load_rule(encode, &rule);
+  const ScaleRule *made = load_rule(batch, encode, &rule);
   if (made == nullptr) {
-    return conclude_last(batch, encode);
+    return;
   }
 
   if (threadIdx.x < kMagnitudes) {
@@ -127,7 +131,8 @@ __global__ void __launch_bounds__(kThreads, kSums ? 3 : 5)
       const Entry entry = entries[block.largest()];
       codes[2 * i] = block.look_up(0, entry.codes);
       codes[2 * i + 1] = block.look_up(1, entry.codes);
-      bytes[i] = entry.magnitude == 0 ? zero_byte : static_cast<uint32_t>(entry.byte + 8 * static_cast<int32_t>(source.scale));
+      int32_t byte = entry.byte + 8 * static_cast<int32_t>(source.scale);
+      bytes[i] = entry.magnitude == 0 ? zero_byte : static_cast<uint32_t>(byte);
       served &= bytes[i] - kLeastByte <= kMostByte - kLeastByte;
       magnitude = fmaxf(magnitude, entry.magnitude);
     }
@@ -182,11 +187,7 @@ __global__ void __launch_bounds__(kThreads, kSums ? 3 : 5)
     }
   }
 
-  if (!encode.of_unit) {
-    raise(&encode.workspace->largest, largest);
-  }
-
-  conclude_last(batch, encode);
+  conclude_last(batch, encode, largest);
 }
 
 }  // namespace

@@ -35,6 +35,10 @@ __global__ void __launch_bounds__(kThreads, kSums || Type::kSource == F32::kSour
     encode_kernel(const __grid_constant__ Batch batch, const __grid_constant__ Encode encode) {
   constexpr int kApart = kThreads * Type::kBlockBytes;
   admit_next_launch();
+  if (!encode.of_unit) {
+    wait_for_earlier_launches();
+  }
+
   Place place = find_place<Type>(batch, encode, blockIdx.x, 0);
   Block<Type> next = {};
   if (place.blocks > 0) {
@@ -42,9 +46,9 @@ __global__ void __launch_bounds__(kThreads, kSums || Type::kSource == F32::kSour
   }
 
   Rule rule;
-  const ScaleRule *made = load_rule(encode, &rule);
+  const ScaleRule *made = load_rule(batch, encode, &rule);
   if (made == nullptr) {
-    return conclude_last(batch, encode);
+    return;
   }
 
   bool aligned_out = is_aligned(encode.packed, 8);
@@ -106,11 +110,7 @@ __global__ void __launch_bounds__(kThreads, kSums || Type::kSource == F32::kSour
     }
   }
 
-  if (!encode.of_unit) {
-    raise(&encode.workspace->largest, largest);
-  }
-
-  conclude_last(batch, encode);
+  conclude_last(batch, encode, largest);
 }
 
 template <typename Type>

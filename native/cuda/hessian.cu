@@ -74,8 +74,8 @@ __global__ void __launch_bounds__(kThreads) hessian_kernel(const __grid_constant
   __shared__ float hessian[kBlock][kBlock];
   admit_next_launch();
   Rule rule;
-  if (load_rule(encode, &rule) == nullptr) {
-    return conclude_last(batch, encode);
+  if (load_rule(batch, encode, &rule) == nullptr) {
+    return;
   }
 
   const Source &source = encode.source;
@@ -151,11 +151,7 @@ __global__ void __launch_bounds__(kThreads) hessian_kernel(const __grid_constant
     encode.scales[out] = static_cast<unsigned char>(best);
   }
 
-  if (!encode.of_unit) {
-    raise(&encode.workspace->largest, largest);
-  }
-
-  conclude_last(batch, encode);
+  conclude_last(batch, encode, largest);
 }
 
 }  // namespace

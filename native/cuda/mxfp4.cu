@@ -27,6 +27,7 @@ template <bool kSums>
 __global__ void __launch_bounds__(kThreads) cast_kernel(const __grid_constant__ Batch batch,
                                                         const __grid_constant__ Cast cast) {
   admit_next_launch();
+  wait_for_earlier_launches();
   bool aligned_out = is_aligned(cast.packed, 16);
   bool paired_out = is_aligned(cast.scales, 2);
   bool modelopt = cast.recipe == SPARKFP4_MODELOPT;
@@ -128,7 +129,6 @@ __global__ void __launch_bounds__(kThreads) cast_kernel(const __grid_constant__ 
     }
   }
 
-  wait_for_earlier_launches();
   for (int i = 16; i > 0; i /= 2) {
     requantized += __shfl_xor_sync(0xffffffffu, requantized, i);
   }

@@ -121,9 +121,9 @@ __global__ void __launch_bounds__(kThreads, 3) search_kernel(const __grid_consta
   constexpr bool kBf16 = std::is_same_v<Type, Bf16>;
   admit_next_launch();
   Rule rule;
-  const ScaleRule *made = load_rule(encode, &rule);
+  const ScaleRule *made = load_rule(batch, encode, &rule);
   if (made == nullptr) {
-    return conclude_last(batch, encode);
+    return;
   }
   const float *halves = made->halves;
 
@@ -216,11 +216,7 @@ __global__ void __launch_bounds__(kThreads, 3) search_kernel(const __grid_consta
     sums.flush(&encode.workspace->sums[summed]);
   }
 
-  if (!encode.of_unit) {
-    raise(&encode.workspace->largest, largest);
-  }
-
-  conclude_last(batch, encode);
+  conclude_last(batch, encode, largest);
 }
 
 }  // namespace

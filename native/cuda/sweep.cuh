@@ -3,15 +3,15 @@
 // It looks at few of the 126 candidates, and yet finds the argmin of all. Let c be a code under which the block's
 // largest |w| has a quotient below 7. A grid of twice the step, d' = 2 d, has no point below 7 d that the grid of d
 // lacks, and ties go to the same points; so each element errs no less under d' than under d, after rounding too, and
-// neither does the sum. Codes from 8 on double their scale with 8 more, those below 16 stand for themselves times 2^-9:
-// what follows 8 codes (or follows 15) behind the first such c has a code of no greater loss before it, and is never the
-// lowest of the best. Before c the largest |w| alone errs by |w| - 6 d, more and more: once its term exceeds the least
-// loss, no code before can win. Both hold as they are for errors weighed one by one; those weighed by a Hessian take all
-// 126.
+// neither does the sum. Codes from 8 on double their scale with 8 more, those below 16 stand for themselves times
+// 2^-9: what follows 8 codes (or follows 15) behind the first such c has a code of no greater loss before it, and is
+// never the lowest of the best. Before c the largest |w| alone errs by |w| - 6 d, more and more: once its term exceeds
+// the least loss, no code before can win. Both hold as they are for errors weighed one by one; those weighed by a
+// Hessian take all 126.
 //
 // Most blocks are decided by losses that are nearly those of the definition (nearly_loss(), nearness()): five
-// instructions an element, for sums may be fused and ties go anywhere. Where the best two are nearer to each other than
-// that allows, these two are compared in full; where three are, all are.
+// instructions an element, for sums may be fused and ties go anywhere. Where the best two are nearer to each other
+// than that allows, these two are compared in full; where three are, all are.
 #pragma once
 
 #include "losses.cuh"

@@ -137,14 +137,14 @@ cudaError_t launch_after(void (*kernel)(Parameters...), int grid, int threads, c
   return cudaLaunchKernelEx(&config, kernel, arguments...);
 }
 
-// Thread blocks for so many tiles: no more than the device holds at once, and all with as many tiles.
+// Thread blocks for so many tiles: no more than the device holds at once. Those that hold a tile more than others are
+// spread over the multiprocessors.
 template <typename... Parameters>
 cudaError_t grid_size(void (*kernel)(Parameters...), int64_t tiles, int *grid, int threads = kThreads) {
   int most;
   cudaError_t error = blocks_at_once(reinterpret_cast<const void *>(kernel), threads, &most);
   if (error == cudaSuccess) {
-    int64_t turns = (tiles + most - 1) / most;
-    *grid = turns == 0 ? 1 : static_cast<int>((tiles + turns - 1) / turns);
+    *grid = tiles == 0 ? 1 : tiles < most ? static_cast<int>(tiles) : most;
   }
 
   return error;
