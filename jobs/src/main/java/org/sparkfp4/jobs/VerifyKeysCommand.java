@@ -17,7 +17,8 @@ import picocli.CommandLine.Spec;
 /** {@code verify-keys}: a cache of keys beside the keys that it was made from. */
 @Command(
     name = "verify-keys",
-    description = "Compares a cache of keys with its source: bytes, and the logits that an indexer makes of them.",
+    description = "Compares a cache of keys with its source: bytes, and the logits that an indexer makes of them; and "
+        + "its files with the checksums that it records.",
     sortOptions = false,
     mixinStandardHelpOptions = true)
 final class VerifyKeysCommand implements Callable<Integer> {
@@ -30,7 +31,8 @@ final class VerifyKeysCommand implements Callable<Integer> {
   private String cache;
 
   @Option(names = "--max-keys", defaultValue = "20000", paramLabel = "N",
-      description = "Keys of a layer to compare (default: ${DEFAULT-VALUE}).")
+      description = "Keys of a layer to compare; the rest of its file is held to the checksums that the cache "
+          + "records (default: ${DEFAULT-VALUE}).")
   private int maxKeys;
 
   @Option(names = "--queries", defaultValue = "20", paramLabel = "N",
@@ -62,12 +64,17 @@ final class VerifyKeysCommand implements Callable<Integer> {
     requirePositive("--queries", queries);
     requirePositive("--heads", heads);
     requirePositive("--top-k", topk);
+    if (!(maxDifference >= 0) || Double.isInfinite(maxDifference)) {
+      throw new ParameterException(spec.commandLine(),
+          "Invalid --max-difference: " + maxDifference + " (must be a finite number, 0 at least)");
+    }
+
     SparkSession spark = Session.start("sparkfp4 verify-keys " + cache);
     boolean good = true;
     for (LayerVerification layer : new KeyVerification(
         spark, sources, cache, new KeyVerification.Settings(maxKeys, queries, heads, topk)).run()) {
       spec.commandLine().getOut().println(layer.text());
-      good &= layer.differing() == 0 && layer.difference() <= maxDifference;
+      good &= layer.differing() == 0 && layer.damage().isEmpty() && layer.difference() <= maxDifference;
     }
 
     spec.commandLine().getOut().println(good ? "good" : "different");

@@ -4,7 +4,9 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import org.apache.arrow.memory.BufferAllocator;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.sql.util.ArrowUtils;
@@ -27,6 +29,7 @@ final class KeyPlanner {
   private final List<CacheTensor> tensors = new ArrayList<>();
   private final Map<String, List<Integer>> tensorsOfLayer = new TreeMap<>(new NaturalOrder());
   private final Map<String, Long> cached = new TreeMap<>();
+  private final Set<String> outOfOrder = new TreeSet<>();
 
   KeyPlanner(Configuration conf, KeyInputs inputs, KeyOptions options) {
     this.conf = conf;
@@ -65,6 +68,11 @@ final class KeyPlanner {
     for (KeyTable.Layer layer : table.layers()) {
       tensorsOfLayer.put(layer.name(), new ArrayList<>());
       cached.put(layer.name(), layer.tokens());
+      // rows have no order but that of their slots, which are all different
+      if (layer.largestSlot() + 1 != layer.tokens()) {
+        outOfOrder.add(layer.name());
+      }
+
       Norm norm = norm(layer.name(), layer.dim());
       requirePages(layer.name(), layer.largestSlot(), "row of the table");
       addChecked(
@@ -90,7 +98,7 @@ final class KeyPlanner {
     for (Map.Entry<String, List<Integer>> layer : tensorsOfLayer.entrySet()) {
       layers.add(new CacheLayer(layer.getKey(),
           String.format("keys-%05d-of-%05d.safetensors", layers.size() + 1, tensorsOfLayer.size()),
-          List.copyOf(layer.getValue()), cached.get(layer.getKey())));
+          List.copyOf(layer.getValue()), cached.get(layer.getKey()), !outOfOrder.contains(layer.getKey())));
     }
 
     return layers;
@@ -112,6 +120,10 @@ final class KeyPlanner {
     KeyTensor slots = slots(keys, layer + ".slot_mapping", layer + ".index_slot_mapping");
     SlotSummary summary = summary(keys, slots);
     cached.put(layer, summary.used);
+    if (!summary.isInOrder) {
+      outOfOrder.add(layer);
+    }
+
     addChecked(keys(layer, keys.cols(), keys.elements(), keys.rows(), pages(summary.largest), keys, slots, norm));
   }
 
@@ -238,6 +250,7 @@ final class KeyPlanner {
   private static final class SlotSummary {
     private long largest = -1;
     private long used;
+    private boolean isInOrder = true;
   }
 
   private SlotSummary summary(KeyTensor data, KeyTensor slots) throws IOException {
@@ -258,6 +271,7 @@ final class KeyPlanner {
         }
 
         summary.used += slot < 0 ? 0 : 1;
+        summary.isInOrder &= slot == token;
       });
     }
 

@@ -33,6 +33,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.NumericType;
 import org.sparkfp4.formats.ElementType;
 import org.sparkfp4.formats.Mxfp4Codec;
 
@@ -100,9 +101,35 @@ final class KeyTable {
           + "F32 to say of what");
     }
 
+    requireWholeSlots(source, table);
     Dataset<Row> rows = table.select(col("layer").cast("string"), col("slot").cast("bigint"), col("key"));
     return new KeyTable(source, rows, isBinary ? ElementType.of(keyType) : ElementType.F32, isBinary,
         state(table, spark.sessionState().newHadoopConf()));
+  }
+
+  /** A slot that is no integer, or none of 64 bits, would become another by a cast. */
+  private static void requireWholeSlots(String source, Dataset<Row> table) {
+    DataType type = table.schema().apply("slot").dataType();
+    if (type.equals(DataTypes.LongType) || type.equals(DataTypes.IntegerType) || type.equals(DataTypes.ShortType)
+        || type.equals(DataTypes.ByteType)) {
+      return;
+    }
+
+    if (!(type instanceof NumericType)) {
+      throw new InvalidKeysException("Invalid table " + source + ": its column slot is " + type.sql()
+          + ", must be BIGINT or another number");
+    }
+
+    Column slot = col("slot");
+    Column whole = slot.try_cast("bigint");
+    List<Row> bad = table.where(slot.isNotNull().and(whole.isNull().or(whole.cast(type).notEqual(slot))))
+        .select(col("layer").cast("string"), slot.cast("string"))
+        .limit(1)
+        .collectAsList();
+    if (!bad.isEmpty()) {
+      throw new InvalidKeysException("Invalid table " + source + ": layer " + bad.get(0).getString(0) + " has a row of "
+          + "slot " + bad.get(0).getString(1) + ", must be an integer of 64 bits");
+    }
   }
 
   /** Names, lengths and times of the files that it was read from, as far as it was. */

@@ -120,7 +120,7 @@ public final class KeyVerification {
 
       return new LayerVerification(layer.name(), count, sample.differing(), sample.relativeError(),
           squares == 0 ? 0 : 1 - 2 * product / squares, overlap / settings.queries(),
-          Math.min(settings.topk(), count));
+          Math.min(settings.topk(), count), CacheChecksums.damage(layer, conf.value()));
     }
 
     private static float[] roundTrip(float[] values) {
