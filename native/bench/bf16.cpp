@@ -45,7 +45,7 @@ void measure_unit(const Unit &unit, int rounds, const std::vector<uint16_t> &sou
   const char *names[] = {"scalar", "avx2", "avx512"};
   for (int t = SPARKFP4_SCALAR; t <= SPARKFP4_AVX512; t++) {
     sparkfp4_tier tier = static_cast<sparkfp4_tier>(t);
-    if (!sparkfp4_has_tier(tier)) {
+    if (!is_measured(tier)) {
       continue;
     }
 

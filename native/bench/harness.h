@@ -26,6 +26,14 @@ struct Work {
   double best() const { return seconds[0]; }
 };
 
+// The name of the one tier to be measured; empty for all that the processor has.
+inline std::string only_tier;
+
+inline bool is_measured(sparkfp4_tier tier) {
+  const char *names[] = {"scalar", "avx2", "avx512"};
+  return sparkfp4_has_tier(tier) && (only_tier.empty() || only_tier == names[tier]);
+}
+
 inline void check(sparkfp4_status status) {
   if (status != SPARKFP4_OK) {
     std::fprintf(stderr, "Cannot run the kernel: status %d\n", status);
@@ -62,8 +70,9 @@ inline void measure(std::vector<Work> &works, int rounds, int repeats) {
   }
 }
 
-// The tables of bf16 by tier, of all sources, of the scale searches, and of keys.
+// The tables of bf16 by tier, of all sources, of the scale searches, of keys, and of layouts.
 void bench_bf16(int rounds);
 void bench_sources(int rounds);
 void bench_search(int rounds);
 void bench_keys(int rounds);
+void bench_layouts(int rounds);

@@ -48,7 +48,7 @@ void measure_keys(const char *title, int64_t tokens, int rounds) {
   const char *tiers[] = {"scalar", "avx2", "avx512"};
   for (int t = SPARKFP4_SCALAR; t <= SPARKFP4_AVX512; t++) {
     sparkfp4_tier tier = static_cast<sparkfp4_tier>(t);
-    if (!sparkfp4_has_tier(tier)) {
+    if (!is_measured(tier)) {
       continue;
     }
 

@@ -1,5 +1,5 @@
 // Rates of the kernels on one core, beside memcpy in the same run. Prints Markdown tables.
-// usage: sparkfp4-bench [ROUNDS [bf16|sources|search|keys]]
+// usage: sparkfp4-bench [ROUNDS [bf16|sources|search|keys|layouts|all [scalar|avx2|avx512]]]
 #include <cstring>
 
 #include "harness.h"
@@ -7,11 +7,13 @@
 int main(int argc, char **argv) {
   int rounds = argc > 1 ? std::atoi(argv[1]) : 9;
   const char *part = argc > 2 ? argv[2] : "";
-  bool all = argc <= 2;
+  bool all = argc <= 2 || std::strcmp(part, "all") == 0;
+  only_tier = argc > 3 ? argv[3] : "";
   bool known = all || std::strcmp(part, "bf16") == 0 || std::strcmp(part, "sources") == 0 ||
-               std::strcmp(part, "search") == 0 || std::strcmp(part, "keys") == 0;
+               std::strcmp(part, "search") == 0 || std::strcmp(part, "keys") == 0 ||
+               std::strcmp(part, "layouts") == 0;
   if (rounds < 1 || !known) {
-    std::fprintf(stderr, "usage: sparkfp4-bench [ROUNDS [bf16|sources|search|keys]]\n");
+    std::fprintf(stderr, "usage: sparkfp4-bench [ROUNDS [bf16|sources|search|keys|layouts|all [scalar|avx2|avx512]]]\n");
     return 2;
   }
 
@@ -29,6 +31,10 @@ int main(int argc, char **argv) {
 
   if (all || std::strcmp(part, "keys") == 0) {
     bench_keys(rounds);
+  }
+
+  if (all || std::strcmp(part, "layouts") == 0) {
+    bench_layouts(rounds);
   }
 
   return 0;

@@ -74,7 +74,7 @@ class Bench {
     const char *names[] = {"scalar", "avx2", "avx512"};
     for (int t = SPARKFP4_SCALAR; t <= SPARKFP4_AVX512; t++) {
       sparkfp4_tier tier = static_cast<sparkfp4_tier>(t);
-      if (sparkfp4_has_tier(tier)) {
+      if (is_measured(tier)) {
         add_bf16(tier, names[t]);
         for (const Source &source : kSources) {
           add_quantized(tier, names[t], source);

@@ -1,17 +1,17 @@
 // The largest magnitudes: of elements, of codes under their scales, of E8M0 scales.
-#include "rounding.cuh"
 #include "walk.cuh"
 
 namespace sparkfp4::cuda {
 namespace {
 
-__global__ void begin_kernel(Workspace *workspace, int64_t words, sparkfp4_error_sums *sums, int64_t segments,
-                             sparkfp4_cuda_outcome *outcome) {
-  admit_next_launch();
+// The workspace's sums, its numbers, and results; by all threads of a grid.
+__device__ __forceinline__ void begin(Workspace *workspace, int64_t segments, sparkfp4_error_sums *sums,
+                                      sparkfp4_cuda_outcome *outcome) {
   int64_t thread = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   int64_t threads = static_cast<int64_t>(gridDim.x) * blockDim.x;
+  int64_t words = (segments > 1 ? segments : 1) * static_cast<int64_t>(sizeof(SegmentSums) / 8);
   for (int64_t i = thread; i < words; i += threads) {
-    reinterpret_cast<uint64_t *>(workspace)[i] = 0;
+    reinterpret_cast<uint64_t *>(workspace->sums)[i] = 0;
   }
 
   for (int64_t i = thread; sums != nullptr && i < segments; i += threads) {
@@ -19,35 +19,31 @@ __global__ void begin_kernel(Workspace *workspace, int64_t words, sparkfp4_error
   }
 
   if (thread == 0) {
+    workspace->largest = 0;
+    workspace->finished = 0;
+    workspace->requantized = 0;
     *outcome = {};
   }
 }
 
-// Raises the largest magnitude; the last thread block makes the rule of a unit.
-__device__ __forceinline__ void conclude_amax(const Encode &encode, uint32_t largest) {
-  Workspace *workspace = encode.workspace;
-  raise(&workspace->largest, largest);
-  if (!encode.of_unit || threadIdx.x >= 32) {
-    return;
-  }
+__global__ void begin_kernel(Workspace *workspace, int64_t segments, sparkfp4_error_sums *sums,
+                             sparkfp4_cuda_outcome *outcome) {
+  // Before the next launch may begin: it need not wait for those before this one.
+  wait_for_earlier_launches();
+  admit_next_launch();
+  begin(workspace, segments, sums, outcome);
+}
 
-  uint32_t finished = 0;
+// Leaves a thread block's largest magnitude in its slot; the first batch's fill all slots.
+__device__ __forceinline__ void fill_slots(Workspace *workspace, bool first, uint32_t largest) {
+  largest = largest_of_block(largest);
   if (threadIdx.x == 0) {
-    __threadfence();
-    finished = atomicAdd(&workspace->finished, 1);
-  }
-
-  if (__shfl_sync(0xffffffffu, finished, 0) != gridDim.x - 1) {
-    return;
-  }
-
-  __threadfence();
-  Rule rule;
-  float amax = largest_value(encode.source, *static_cast<volatile uint32_t *>(&workspace->largest));
-  rule.fill(encode, amax, threadIdx.x);
-  if (threadIdx.x == 0) {
-    workspace->rule = rule;
-    workspace->finished = 0;
+    uint32_t *slot = &workspace->slots[blockIdx.x];
+    *slot = first ? largest : max(*slot, largest);
+  } else if (first) {
+    for (uint32_t i = blockIdx.x + threadIdx.x * gridDim.x; i < kSlots; i += (blockDim.x - 1) * gridDim.x) {
+      workspace->slots[i] = 0;
+    }
   }
 }
 
@@ -86,9 +82,7 @@ __device__ __forceinline__ uint32_t magnitude_at(const unsigned char *source) {
 
 // Tiles are kAmaxTileBytes of a segment.
 template <typename Type, int kBytes>
-__global__ void __launch_bounds__(kThreads) amax_kernel(const __grid_constant__ Batch batch,
-                                                        const __grid_constant__ Encode encode) {
-  admit_next_launch();
+__device__ __forceinline__ uint32_t largest_of(const Batch &batch) {
   uint32_t largest = 0;
   int segment_index = 0;
   for (uint32_t tile = blockIdx.x; tile < batch.tiles; tile += gridDim.x) {
@@ -116,14 +110,11 @@ __global__ void __launch_bounds__(kThreads) amax_kernel(const __grid_constant__ 
     }
   }
 
-  conclude_amax(encode, largest);
+  return largest;
 }
 
 template <typename Type>
-__global__ void __launch_bounds__(kThreads) code_amax_kernel(const __grid_constant__ Batch batch,
-                                                             const __grid_constant__ Encode encode) {
-  admit_next_launch();
-  const Source &source = encode.source;
+__device__ __forceinline__ uint32_t largest_of_codes(const Batch &batch, const Source &source) {
   bool shared = shares_scales(source);
   uint32_t largest = 0;
   int segment_index = 0;
@@ -148,48 +139,77 @@ __global__ void __launch_bounds__(kThreads) code_amax_kernel(const __grid_consta
     largest = max(largest, __float_as_uint(Block<Type>::value(block[1].largest(), second)));
   }
 
-  conclude_amax(encode, largest);
+  return largest;
 }
 
-template <typename Kernel>
-cudaError_t launch(Kernel kernel, const Batch &batch, const Encode &encode, cudaStream_t stream) {
+template <typename Type>
+__global__ void __launch_bounds__(kThreads) amax_kernel(const __grid_constant__ Batch batch,
+                                                        const __grid_constant__ Source source,
+                                                        const __grid_constant__ Beginning beginning,
+                                                        Workspace *workspace) {
+  wait_for_earlier_launches();
+  admit_next_launch();
+  if (beginning.first) {
+    begin(workspace, beginning.segments, beginning.sums, beginning.outcome);
+  }
+
+  uint32_t largest;
+  if constexpr (Type::kCodes) {
+    largest = largest_of_codes<Type>(batch, source);
+  } else {
+    largest = largest_of<Type, sizeof(typename Type::Bits)>(batch);
+  }
+
+  fill_slots(workspace, beginning.first, largest);
+}
+
+__global__ void __launch_bounds__(kThreads) exponent_kernel(const __grid_constant__ Batch batch,
+                                                            Workspace *workspace) {
+  admit_next_launch();
+  raise(&workspace->largest, largest_of<F32, 1>(batch));
+}
+
+template <typename Type>
+cudaError_t launch_amax_of(const Batch &batch, const Encode &encode, const Beginning &beginning, cudaStream_t stream) {
+  auto kernel = amax_kernel<Type>;
   int grid;
   cudaError_t error = grid_size(kernel, batch.tiles, &grid);
-  return error == cudaSuccess ? launch_after(kernel, grid, kThreads, stream, batch, encode) : error;
+  grid = grid < kSlots ? grid : kSlots;
+  return error == cudaSuccess
+             ? launch_after(kernel, grid, kThreads, stream, batch, encode.source, beginning, encode.workspace)
+             : error;
 }
 
 }  // namespace
 
 cudaError_t launch_begin(Workspace *workspace, int64_t segments, sparkfp4_error_sums *sums,
                          sparkfp4_cuda_outcome *outcome, cudaStream_t stream) {
-  int64_t bytes = static_cast<int64_t>(sizeof(Workspace) + (segments > 0 ? segments - 1 : 0) * sizeof(SegmentSums));
-  int64_t words = bytes / 8;
+  int64_t words = segments * static_cast<int64_t>(sizeof(SegmentSums) / 8);
   int grid = static_cast<int>(words / kThreads < 64 ? words / kThreads + 1 : 64);
-  begin_kernel<<<grid, kThreads, 0, stream>>>(workspace, words, sums, segments, outcome);
-  return cudaGetLastError();
+  return launch_after(begin_kernel, grid, kThreads, stream, workspace, segments, sums, outcome);
 }
 
-cudaError_t launch_amax(const Batch &batch, const Encode &encode, cudaStream_t stream) {
+cudaError_t launch_amax(const Batch &batch, const Encode &encode, const Beginning &beginning, cudaStream_t stream) {
   switch (encode.source.kind) {
     case SPARKFP4_BF16:
-      return launch(amax_kernel<Bf16, 2>, batch, encode, stream);
+      return launch_amax_of<Bf16>(batch, encode, beginning, stream);
     case SPARKFP4_F16:
-      return launch(amax_kernel<F16, 2>, batch, encode, stream);
+      return launch_amax_of<F16>(batch, encode, beginning, stream);
     case SPARKFP4_F32:
-      return launch(amax_kernel<F32, 4>, batch, encode, stream);
+      return launch_amax_of<F32>(batch, encode, beginning, stream);
     case E4m3::kSource:
-      return launch(code_amax_kernel<E4m3>, batch, encode, stream);
+      return launch_amax_of<E4m3>(batch, encode, beginning, stream);
     case Int4::kSource:
-      return launch(code_amax_kernel<Int4>, batch, encode, stream);
+      return launch_amax_of<Int4>(batch, encode, beginning, stream);
     default:
-      return launch(code_amax_kernel<E2m1>, batch, encode, stream);
+      return launch_amax_of<E2m1>(batch, encode, beginning, stream);
   }
 }
 
 cudaError_t launch_exponent(const Batch &batch, Workspace *workspace, cudaStream_t stream) {
-  Encode encode = {};
-  encode.workspace = workspace;
-  return launch(amax_kernel<F32, 1>, batch, encode, stream);
+  int grid;
+  cudaError_t error = grid_size(exponent_kernel, batch.tiles, &grid);
+  return error == cudaSuccess ? launch_after(exponent_kernel, grid, kThreads, stream, batch, workspace) : error;
 }
 
 }  // namespace sparkfp4::cuda

@@ -74,7 +74,7 @@ struct SegmentSums {
   uint32_t unused[2];
 };
 
-// A unit's scale and what follows from it, made once: rounding.cuh.
+// A unit's scale and what follows from it: rounding.cuh.
 struct ScaleRule {
   float global_scale;
   float by_largest[2];           // a block's amax is divided by: so that it becomes 6, and 4
@@ -87,12 +87,14 @@ struct ScaleRule {
   bool zero;                     // a unit of zeros
 };
 
-// All zeros at first.
+constexpr int kSlots = 2048;     // thread blocks of an amax at most
+
+// All zeros at first, but for slots.
 struct Workspace {
   uint32_t largest;              // magnitude, as an element's bits; a scale byte of MXFP4
-  uint32_t finished;             // thread blocks of an amax
+  uint32_t finished;             // thread blocks of a launch that concludes
   unsigned long long requantized;
-  ScaleRule rule;
+  uint32_t slots[kSlots];        // the largest of each thread block of an amax, of a unit or on its own
   SegmentSums sums[1];           // one a segment
 };
 
@@ -102,14 +104,23 @@ struct Encode {
   sparkfp4_recipe recipe;
   sparkfp4_search search;
   const float *importance;
-  bool of_unit;                  // its scale follows from Workspace::largest
+  bool of_unit;                  // its scale follows from Workspace::slots
   bool backwards;                // last tile first: what an earlier pass left in the cache
   float global_scale;
   ScaleRule rule;                // of a known scale
   unsigned char *packed;
   unsigned char *scales;
   bool with_sums;
+  sparkfp4_cuda_outcome *outcome;  // without sums: its last thread block writes that
   Workspace *workspace;
+};
+
+// What an amax begins with: the workspace, and results, of a unit of which it sees the first batch.
+struct Beginning {
+  bool first;
+  int64_t segments;
+  sparkfp4_error_sums *sums;     // or null
+  sparkfp4_cuda_outcome *outcome;
 };
 
 constexpr uint32_t kStripRows = 16;
@@ -121,6 +132,14 @@ inline bool takes_strips(const Encode &encode) {
   return source.kind == kCodeSources + SPARKFP4_E4M3 && encode.search == SPARKFP4_RTN &&
          source.row_blocks.divisor != 0 && source.row_blocks.divisor % kLanes == 0 &&
          source.per_scale.divisor % 8 == 0 && source.block_rows.divisor % kStripRows == 0;
+}
+
+// Whether the encode's tiles are of source blocks, a thread's each: MXFP4's of 32, which become two.
+inline bool takes_source_blocks(const Encode &encode) {
+  const Source &source = encode.source;
+  return source.kind == kCodeSources + SPARKFP4_E2M1 && source.scale_type == SPARKFP4_SCALE_E8M0 &&
+         encode.search == SPARKFP4_RTN && source.row_blocks.divisor != 0 && source.row_blocks.divisor % 2 == 0 &&
+         source.per_scale.divisor == 2 && source.block_rows.divisor == 1;
 }
 
 // A cast of a batch, whose blocks and elements are those of the source.
@@ -163,8 +182,8 @@ struct Dequantize {
 // Each enqueues one launch, or a few of one kind.
 cudaError_t launch_begin(Workspace *workspace, int64_t segments, sparkfp4_error_sums *sums,
                          sparkfp4_cuda_outcome *outcome, cudaStream_t stream);
-// Of a unit it makes the rule too.
-cudaError_t launch_amax(const Batch &batch, const Encode &encode, cudaStream_t stream);
+// Its results are in Workspace::slots.
+cudaError_t launch_amax(const Batch &batch, const Encode &encode, const Beginning &beginning, cudaStream_t stream);
 cudaError_t launch_encode(const Batch &batch, const Encode &encode, cudaStream_t stream);
 cudaError_t launch_search(const Batch &batch, const Encode &encode, cudaStream_t stream);
 cudaError_t launch_hessian(const Batch &batch, const Encode &encode, cudaStream_t stream);

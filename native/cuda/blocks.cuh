@@ -269,32 +269,37 @@ struct NibbleBlock {
   }
 };
 
-// Byte-wise maximum of values below 128.
-__device__ __forceinline__ uint32_t max_bytes(uint32_t a, uint32_t b) {
-  uint32_t low = max_pair<Bf16>(a & 0x00ff00ffu, b & 0x00ff00ffu);
-  uint32_t high = max_pair<Bf16>(a >> 8 & 0x00ff00ffu, b >> 8 & 0x00ff00ffu);
-  return low | high << 8;
+// Eight nibbles, below 8, looked up in a table of bytes below 16.
+__device__ __forceinline__ uint32_t look_up_eight(uint32_t nibbles, const uint32_t *table) {
+  uint32_t low = __byte_perm(table[0], table[1], nibbles);
+  uint32_t high = __byte_perm(table[0], table[1], nibbles >> 16);
+  return __byte_perm(low + (low >> 4), high + (high >> 4), 0x6420);
 }
 
-// The largest byte of values below 128.
-__device__ __forceinline__ uint32_t largest_byte(uint32_t bytes) {
-  uint32_t pair = max_pair<Bf16>(bytes & 0x00ff00ffu, bytes >> 8 & 0x00ff00ffu);
-  return max_pair<Bf16>(pair, pair >> 16) & 0xff;
+// The larger of two pairs of 16 bits.
+__device__ __forceinline__ uint32_t max_halves(uint32_t a, uint32_t b) {
+#if __CUDA_ARCH__ >= 900
+  return __vmaxu2(a, b);
+#else
+  return max(a & 0xffff0000u, b & 0xffff0000u) | max(a & 0xffff, b & 0xffff);
+#endif
+}
+
+// The largest nibble of two words: pairs of 16 bits order by their highest ones.
+__device__ __forceinline__ uint32_t largest_nibble(uint32_t a, uint32_t b) {
+  uint32_t max = max_halves(a, b);
+#pragma unroll
+  for (int i = 4; i < 16; i += 4) {
+    max = max_halves(max, max_halves(a << i, b << i));
+  }
+
+  return max_halves(max, max << 16) >> 28;
 }
 
 template <>
 struct Block<E2m1> : NibbleBlock<E2m1> {
   // A magnitude's code.
-  __device__ uint32_t largest() const {
-    uint32_t max = 0;
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-      uint32_t word = words[i] & 0x77777777u;
-      max = max_bytes(max, max_bytes(word & 0x0f0f0f0fu, word >> 4 & 0x0f0f0f0fu));
-    }
-
-    return largest_byte(max);
-  }
+  __device__ uint32_t largest() const { return largest_nibble(words[0] & 0x77777777u, words[1] & 0x77777777u); }
 
   static __device__ float value(uint32_t largest, float scale) {
     return fabsf(nibble_value<E2m1>(largest) * scale);
@@ -307,10 +312,8 @@ struct Block<E2m1> : NibbleBlock<E2m1> {
   // codes[i] for magnitude i, a byte each.
   __device__ uint32_t look_up(int half, const uint32_t *codes) const {
     uint32_t word = words[half];
-    uint32_t low = __byte_perm(codes[0], codes[1], word & 0x7777u);
-    uint32_t high = __byte_perm(codes[0], codes[1], word >> 16 & 0x7777u);
-    uint32_t sign = word & ((word & 0x77777777u) + 0x77777777u) & 0x88888888u;
-    return __byte_perm(low | low >> 4, high | high >> 4, 0x6420) | sign;
+    uint32_t magnitudes = word & 0x77777777u;
+    return look_up_eight(magnitudes, codes) | (word & (magnitudes + 0x77777777u) & 0x88888888u);
   }
 };
 
@@ -318,22 +321,15 @@ template <>
 struct Block<Int4> : NibbleBlock<Int4> {
   // A magnitude.
   __device__ uint32_t largest() const {
-    uint32_t max = 0;
+    // Nibbles are values plus 8. Twice the magnitude, less one of those below zero, orders as magnitudes do.
+    uint32_t twice[2];
 #pragma unroll
     for (int i = 0; i < 2; i++) {
-#pragma unroll
-      for (int j = 0; j < 2; j++) {
-        // Nibbles are values plus 8; 16 more keeps borrows from the byte above.
-        uint32_t bytes = words[i] >> 4 * j & 0x0f0f0f0fu;
-        uint32_t up = bytes | 0x10101010u;
-        uint32_t positive = (up - 0x08080808u) & 0x0f0f0f0fu;
-        uint32_t negative = (0x28282828u - up) & 0x0f0f0f0fu;
-        uint32_t mask = (bytes >> 3 & 0x01010101u) * 0xff;
-        max = max_bytes(max, (positive & mask) | (negative & ~mask));
-      }
+      uint32_t below = ~words[i] >> 3 & 0x11111111u;
+      twice[i] = ((words[i] & 0x77777777u) ^ below * 7) * 2 + below;
     }
 
-    return largest_byte(max);
+    return (largest_nibble(twice[0], twice[1]) + 1) >> 1;
   }
 
   static __device__ float value(uint32_t largest, float scale) {
@@ -346,20 +342,12 @@ struct Block<Int4> : NibbleBlock<Int4> {
 
   __device__ uint32_t look_up(int half, const uint32_t *codes) const {
     uint32_t word = words[half];
+    uint32_t low_bits = word & 0x77777777u;
     // Nibbles 0 to 7 are -8 to -1, 8 to 15 are 0 to 7.
     uint32_t below[2] = {__byte_perm(codes[1], codes[2], 0x1234) | 0x08080808u,
                          __byte_perm(codes[0], codes[1], 0x1234) | 0x08080808u};
-    uint32_t nibbles[2];
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-      const uint32_t *table = i == 0 ? below : codes;
-      uint32_t low = __byte_perm(table[0], table[1], word & 0x7777u);
-      uint32_t high = __byte_perm(table[0], table[1], word >> 16 & 0x7777u);
-      nibbles[i] = __byte_perm(low | low >> 4, high | high >> 4, 0x6420);
-    }
-
     uint32_t mask = (word >> 3 & 0x11111111u) * 0xf;
-    return (nibbles[1] & mask) | (nibbles[0] & ~mask);
+    return (look_up_eight(low_bits, codes) & mask) | (look_up_eight(low_bits, below) & ~mask);
   }
 };
 

@@ -1,5 +1,6 @@
 // What is left once all blocks of a batch have been seen: sums in the order of the definition, the first element that
 // is not finite, the outcome.
+#include "conclude.cuh"
 #include "encode.cuh"
 
 namespace sparkfp4::cuda {
@@ -127,74 +128,6 @@ __device__ void conclude_sums(const Batch &batch, const Encode &encode, float gl
   }
 }
 
-// The first index that is wrong, count where none is; all threads call it and get the same.
-template <typename Wrong>
-__device__ int64_t first_wrong(int64_t count, Wrong wrong) {
-  __shared__ unsigned long long found;
-  if (threadIdx.x == 0) {
-    found = count;
-  }
-
-  __syncthreads();
-  for (int64_t start = 0; start < count; start += blockDim.x) {
-    int64_t index = start + threadIdx.x;
-    bool is_wrong = index < count && wrong(index);
-    if (is_wrong) {
-      atomicMin(&found, static_cast<unsigned long long>(index));
-    }
-
-    if (__syncthreads_or(is_wrong)) {
-      break;
-    }
-  }
-
-  __syncthreads();
-  int64_t index = static_cast<int64_t>(found);
-  __syncthreads();
-  return index;
-}
-
-__device__ bool is_finite(float x) {
-  return (__float_as_uint(x) & F32::kMagnitude) < F32::kInfinity;
-}
-
-__device__ float element_at(const Source &source, const DeviceSegment &segment, int64_t index) {
-  switch (source.kind) {
-    case SPARKFP4_BF16:
-      return widen<Bf16>(load_bits<Bf16>(segment.data, index));
-    case SPARKFP4_F16:
-      return widen<F16>(load_bits<F16>(segment.data, index));
-    case SPARKFP4_F32:
-      return widen<F32>(load_bits<F32>(segment.data, index));
-    default: {
-      float scale = source_scale(source, segment.scales, static_cast<uint32_t>(index / kBlock));
-      float code = source.kind == E4m3::kSource   ? code_value<E4m3>(segment.data, index)
-                   : source.kind == Int4::kSource ? code_value<Int4>(segment.data, index)
-                                                  : code_value<E2m1>(segment.data, index);
-      return code * scale;
-    }
-  }
-}
-
-__device__ void refuse(sparkfp4_cuda_outcome *outcome, const DeviceSegment &segment, int64_t index, float value) {
-  if (threadIdx.x == 0) {
-    outcome->status = SPARKFP4_CUDA_NON_FINITE;
-    outcome->non_finite = {segment.number, segment.first_element + index, value};
-  }
-}
-
-__device__ void find_element(const Batch &batch, const Conclusion &conclusion) {
-  for (int i = 0; i < batch.count; i++) {
-    const DeviceSegment &segment = batch.segments[i];
-    const Source &source = conclusion.encode.source;
-    int64_t index = first_wrong(segment.elements,
-                                [&](int64_t j) { return !is_finite(element_at(source, segment, j)); });
-    if (index < segment.elements) {
-      return refuse(conclusion.outcome, segment, index, element_at(source, segment, index));
-    }
-  }
-}
-
 // Of E8M0 scales; those of a cast are also held against kmax.
 __device__ void find_scale(const Batch &batch, const Conclusion &conclusion, uint32_t most) {
   bool of_cast = conclusion.kind == Conclusion::kCast;
@@ -255,7 +188,8 @@ __global__ void __launch_bounds__(kConcludeThreads) conclude_kernel(const __grid
   wait_for_earlier_launches();
   const Encode &encode = conclusion.encode;
   Workspace *workspace = encode.workspace;
-  uint32_t largest = workspace->largest;
+  bool of_slots = encode.of_unit || conclusion.kind == Conclusion::kAmax;
+  uint32_t largest = of_slots ? largest_of_unit(workspace) : workspace->largest;
   bool of_scales = conclusion.kind == Conclusion::kCast || conclusion.kind == Conclusion::kExponent;
   uint32_t most = conclusion.kind == Conclusion::kCast       ? conclusion.kmax + 127
                   : conclusion.kind == Conclusion::kExponent ? kLargestScale
@@ -264,11 +198,7 @@ __global__ void __launch_bounds__(kConcludeThreads) conclude_kernel(const __grid
                       : infinity_bits(encode.source) - 1;
   bool wrong = largest > most;
   float amax = of_scales ? 0 : largest_value(encode.source, largest);
-  float global_scale = encode.global_scale;
-  if (encode.of_unit && !wrong) {
-    bool searched = encode.search != SPARKFP4_RTN;
-    global_scale = unit_scale(encode.recipe, searched, encode.source.kind == SPARKFP4_BF16, amax);
-  }
+  float global_scale = wrong ? encode.global_scale : scale_of(encode, amax);
 
   if (blockIdx.x == 0) {
     sparkfp4_cuda_outcome *outcome = conclusion.outcome;
@@ -286,7 +216,7 @@ __global__ void __launch_bounds__(kConcludeThreads) conclude_kernel(const __grid
       } else if (conclusion.kind == Conclusion::kDequantize) {
         find_dequantized(batch, conclusion);
       } else {
-        find_element(batch, conclusion);
+        find_element(batch, encode.source, conclusion.outcome);
       }
     }
   }

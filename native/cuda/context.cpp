@@ -17,9 +17,12 @@ constexpr int kLeastCapability = 8;
 
 thread_local char error_text[256];
 
-// Whether the device can be used no more: the error comes again at the next call.
+// Whether the device can be used no more: the error comes again at the next call. A thread that uses no device is not
+// asked, for the question would give it one.
 bool is_sticky() {
-  return cudaDeviceSynchronize() != cudaSuccess && cudaGetLastError() != cudaSuccess &&
+  void *context;
+  return CudaThread::context(&context) == cudaSuccess && context != nullptr &&
+         cudaDeviceSynchronize() != cudaSuccess && cudaGetLastError() != cudaSuccess &&
          cudaDeviceSynchronize() != cudaSuccess;
 }
 
@@ -36,114 +39,22 @@ sparkfp4_cuda_status failed(cudaError_t error) {
     case cudaErrorInsufficientDriver:
     case cudaErrorNoKernelImageForDevice:
       return SPARKFP4_CUDA_NO_DEVICE;
+    case cudaErrorIllegalAddress:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorInvalidPc:
+    case cudaErrorHardwareStackError:
+    case cudaErrorLaunchFailure:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorAssert:
+    case cudaErrorECCUncorrectable:
+    case cudaErrorNvlinkUncorrectable:
+    case cudaErrorContextIsDestroyed:
+      return SPARKFP4_CUDA_STICKY;
     default:
       return is_sticky() ? SPARKFP4_CUDA_STICKY : SPARKFP4_CUDA_FAILED;
   }
-}
-
-cudaError_t Staging::create(int64_t piece_bytes) {
-  piece_bytes_ = piece_bytes;
-  cudaError_t error = cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking);
-  for (int i = 0; i < kPieces && error == cudaSuccess; i++) {
-    error = cudaEventCreateWithFlags(&done_[i], cudaEventDisableTiming | cudaEventBlockingSync);
-    if (error == cudaSuccess) {
-      error = cudaHostAlloc(reinterpret_cast<void **>(&pieces_[i]), piece_bytes, cudaHostAllocDefault);
-    }
-  }
-
-  return error;
-}
-
-void Staging::destroy() {
-  if (stream_ != nullptr) {
-    cudaStreamSynchronize(stream_);
-  }
-
-  for (int i = 0; i < kPieces; i++) {
-    if (pieces_[i] != nullptr) {
-      cudaFreeHost(pieces_[i]);
-    }
-
-    if (done_[i] != nullptr) {
-      cudaEventDestroy(done_[i]);
-    }
-  }
-
-  if (stream_ != nullptr) {
-    cudaStreamDestroy(stream_);
-  }
-}
-
-// The next piece, once its last copy is done.
-cudaError_t Staging::take(int *piece) {
-  *piece = next_;
-  next_ = (next_ + 1) % kPieces;
-  return cudaEventSynchronize(done_[*piece]);
-}
-
-cudaError_t Staging::upload(unsigned char *to, const void *from, int64_t bytes) {
-  const unsigned char *source = static_cast<const unsigned char *>(from);
-  for (int64_t done = 0; done < bytes;) {
-    int64_t size = bytes - done < piece_bytes_ ? bytes - done : piece_bytes_;
-    int piece;
-    cudaError_t error = take(&piece);
-    if (error == cudaSuccess) {
-      std::memcpy(pieces_[piece], source + done, size);
-      error = cudaMemcpyAsync(to + done, pieces_[piece], size, cudaMemcpyHostToDevice, stream_);
-    }
-
-    if (error == cudaSuccess) {
-      error = cudaEventRecord(done_[piece], stream_);
-    }
-
-    if (error != cudaSuccess) {
-      return error;
-    }
-
-    done += size;
-  }
-
-  return cudaSuccess;
-}
-
-cudaError_t Staging::download(void *to, const unsigned char *from, int64_t bytes) {
-  unsigned char *out = static_cast<unsigned char *>(to);
-  int pieces[kPieces];
-  int64_t started = 0;
-  int64_t copied = 0;
-  for (int64_t turn = 0; copied < bytes; turn++) {
-    // The copies of the next pieces run while one is taken from pinned memory.
-    while (started < bytes && started - copied < kPieces * piece_bytes_) {
-      int64_t size = bytes - started < piece_bytes_ ? bytes - started : piece_bytes_;
-      int *piece = &pieces[started / piece_bytes_ % kPieces];
-      cudaError_t error = take(piece);
-      if (error == cudaSuccess) {
-        error = cudaMemcpyAsync(pieces_[*piece], from + started, size, cudaMemcpyDeviceToHost, stream_);
-      }
-
-      if (error == cudaSuccess) {
-        error = cudaEventRecord(done_[*piece], stream_);
-      }
-
-      if (error != cudaSuccess) {
-        return error;
-      }
-
-      started += size;
-    }
-
-    int64_t size = bytes - copied < piece_bytes_ ? bytes - copied : piece_bytes_;
-    int piece = pieces[turn % kPieces];
-    cudaError_t error = cudaEventSynchronize(done_[piece]);
-    if (error != cudaSuccess) {
-      return error;
-    }
-
-    std::memcpy(out + copied, pieces_[piece], size);
-    copied += size;
-  }
-
-  return cudaSuccess;
 }
 
 }  // namespace sparkfp4::cuda
@@ -220,17 +131,13 @@ sparkfp4_cuda_status sparkfp4_cuda_create(int device, const sparkfp4_cuda_limits
     error = cudaErrorNoKernelImageForDevice;
   }
 
-  int previous = -1;
-  if (error == cudaSuccess) {
-    error = cudaGetDevice(&previous);
-  }
-
-  if (error == cudaSuccess) {
-    error = cudaSetDevice(device);
-  }
-
   if (error != cudaSuccess) {
     return failed(error);
+  }
+
+  DeviceScope scope(device);
+  if (scope.error() != cudaSuccess) {
+    return failed(scope.error());
   }
 
   sparkfp4_cuda_context *made = static_cast<sparkfp4_cuda_context *>(std::malloc(sizeof(sparkfp4_cuda_context)));
@@ -249,7 +156,6 @@ sparkfp4_cuda_status sparkfp4_cuda_create(int device, const sparkfp4_cuda_limits
     std::free(made);
   }
 
-  cudaSetDevice(previous);
   return status;
 }
 
@@ -258,15 +164,14 @@ void sparkfp4_cuda_destroy(sparkfp4_cuda_context *context) {
     return;
   }
 
-  int previous = 0;
-  cudaGetDevice(&previous);
-  cudaSetDevice(context->device);
-  context->staging.destroy();
-  if (context->memory != nullptr) {
-    cudaFree(context->memory);
+  DeviceScope scope(context->device);
+  if (scope.error() == cudaSuccess) {
+    context->staging.destroy();
+    if (context->memory != nullptr) {
+      cudaFree(context->memory);
+    }
   }
 
-  cudaSetDevice(previous);
   // What failed here has been said before.
   cudaGetLastError();
   std::free(context);

@@ -21,8 +21,8 @@ find_path(CUDA_INCLUDE cuda_runtime_api.h REQUIRED NO_DEFAULT_PATH
           PATHS "${CUDA_BIN}/../include" "${CUDA_BIN}/../targets/x86_64-linux/include")
 
 set(CUDA_OBJECTS "")
-foreach(source IN ITEMS amax conclude dequantize encode_codes encode_plain encode_strips hessian keys keys_aligned
-               keys_formed latents mxfp4 norms_aligned search)
+foreach(source IN ITEMS amax conclude dequantize encode_codes encode_mxfp4 encode_plain encode_strips hessian keys
+               keys_aligned keys_formed latents layouts mxfp4 norms_aligned search)
   set(object "${CMAKE_BINARY_DIR}/cuda/${source}.o")
   add_custom_command(OUTPUT "${object}"
                      COMMAND "${SPARKFP4_NVCC}" ${CUDA_OPTIONS} -MD -MF "${object}.d" -c
@@ -33,8 +33,10 @@ endforeach()
 file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/cuda")
 add_custom_target(cuda-objects DEPENDS ${CUDA_OBJECTS})
 
-add_library(cuda-kernels OBJECT cuda/context.cpp cuda/device_face.cpp cuda/enqueue.cpp cuda/host_face.cpp
-            cuda/key_device_face.cpp cuda/key_host_face.cpp cuda/launch.cpp)
+add_library(cuda-kernels OBJECT cuda/context.cpp cuda/device_face.cpp cuda/device_scope.cpp cuda/enqueue.cpp
+            cuda/host_face.cpp cuda/host_parts.cpp cuda/pinned.cpp cuda/results.cpp cuda/staging.cpp
+            cuda/key_device_face.cpp cuda/key_host_pages.cpp cuda/key_host_rows.cpp cuda/launch.cpp
+            cuda/layout_faces.cpp)
 target_include_directories(cuda-kernels PRIVATE include)
 target_include_directories(cuda-kernels SYSTEM PRIVATE "${CUDA_INCLUDE}")
 target_compile_definitions(cuda-kernels PRIVATE "SPARKFP4_VERSION=\"${SPARKFP4_VERSION}\"")
@@ -54,15 +56,17 @@ target_link_options(sparkfp4-cuda PRIVATE ${LINK_OPTIONS} -Wl,--exclude-libs,ALL
 add_dependencies(sparkfp4-cuda cuda-objects)
 install(TARGETS sparkfp4-cuda LIBRARY DESTINATION "${SPARKFP4_ARCH}/Linux")
 
-add_executable(cuda-test EXCLUDE_FROM_ALL cuda/test/main.cpp cuda/test/check.cpp cuda/test/failures.cpp
-               cuda/test/keys.cpp cuda/test/mxfp4.cpp cuda/test/plain.cpp cuda/test/quantized.cpp
+add_executable(cuda-test EXCLUDE_FROM_ALL cuda/test/main.cpp cuda/test/check.cpp cuda/test/devices.cpp
+               cuda/test/failures.cpp
+               cuda/test/keys.cpp cuda/test/layouts.cpp cuda/test/mxfp4.cpp cuda/test/plain.cpp cuda/test/quantized.cpp
                cuda/test/quantized_unit.cpp
                $<TARGET_OBJECTS:cuda-kernels> ${CUDA_OBJECTS} $<TARGET_OBJECTS:kernels>)
 set(CUDA_PROGRAMS cuda-test)
 set(CUDA_TESTS cuda-test)
 if(SPARKFP4_BENCH)
   add_executable(sparkfp4-cuda-bench cuda/bench/main.cpp cuda/bench/keys.cpp $<TARGET_OBJECTS:cuda-kernels> ${CUDA_OBJECTS})
-  list(APPEND CUDA_PROGRAMS sparkfp4-cuda-bench)
+  add_executable(sparkfp4-cuda-host-bench cuda/bench/host.cpp $<TARGET_OBJECTS:cuda-kernels> ${CUDA_OBJECTS})
+  list(APPEND CUDA_PROGRAMS sparkfp4-cuda-bench sparkfp4-cuda-host-bench)
 endif()
 foreach(program IN LISTS CUDA_PROGRAMS)
   target_include_directories(${program} PRIVATE include)
@@ -72,6 +76,11 @@ foreach(program IN LISTS CUDA_PROGRAMS)
   target_compile_options(${program} PRIVATE -fexceptions)
   add_dependencies(${program} cuda-objects)
 endforeach()
+# Needs none.
+add_executable(device-scope EXCLUDE_FROM_ALL test/device_scope.cpp)
+target_include_directories(device-scope SYSTEM PRIVATE "${CUDA_INCLUDE}")
+add_test(NAME device-scope COMMAND device-scope)
+list(APPEND CUDA_TESTS device-scope)
 # Exits with 77 where there is no device.
 add_test(NAME cuda-test COMMAND cuda-test)
 set_tests_properties(cuda-test PROPERTIES SKIP_RETURN_CODE 77)

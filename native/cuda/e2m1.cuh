@@ -79,6 +79,19 @@ __device__ __forceinline__ uint32_t encode_eight_by_bits(Quotient quotient) {
   return codes;
 }
 
+// The same with signs, those of sign(i): no element is -0.
+template <bool kTies, typename Quotient, typename Sign>
+__device__ __forceinline__ uint32_t encode_eight_by_bits(Quotient quotient, Sign sign) {
+  uint32_t codes = 0;
+#pragma unroll
+  for (int i = 7; i >= 0; i--) {
+    uint32_t code = add_half_code<kTies>(quotient(i)) * 64;
+    codes = __funnelshift_l((code & 0x7fffffffu) | (__float_as_uint(sign(i)) & 0x80000000u), codes, 4);
+  }
+
+  return codes;
+}
+
 // The E2M1 value, times kToE2m1, of such a quotient of either sign.
 __device__ __forceinline__ float round_by_bits(float quotient) {
   return __uint_as_float(add_half_code<true>(quotient) & 0xffc00000u);

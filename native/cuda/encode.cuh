@@ -1,8 +1,7 @@
-// The encode by round to nearest: a thread a block, a thread block a tile, tiles far apart in turn.
+// The encode of a block by round to nearest, and what its kernels share.
 #pragma once
 
-#include <type_traits>
-
+#include "conclude.cuh"
 #include "rounding.cuh"
 #include "sums.cuh"
 #include "walk.cuh"
@@ -98,6 +97,17 @@ constexpr float kMostSourceScale = 0x1p60f;
 // The largest d whose inverse times kToE2m1 is no subnormal number.
 constexpr float kMostByBits = 0.5f;
 
+// Bits of a binary32 mantissa that INT4's and E2M1's magnitudes lack.
+constexpr int kNibbleFreeBits = 21;
+
+// Eight nibbles, a byte each.
+__device__ __forceinline__ void spread(uint32_t nibbles, uint32_t *bytes) {
+  uint32_t even = nibbles & 0x0f0f0f0fu;
+  uint32_t odd = nibbles >> 4 & 0x0f0f0f0fu;
+  bytes[0] = __byte_perm(even, odd, 0x5140);
+  bytes[1] = __byte_perm(even, odd, 0x7362);
+}
+
 // The codes of a block under an ordinary scale and d = rule.factor(scale); half is Rule::halves of the scale.
 template <typename Type>
 __device__ __forceinline__ void encode_ordinary(const Block<Type> &block, float source_scale, float amax, float half,
@@ -138,17 +148,17 @@ __device__ __forceinline__ void encode_ordinary(const Block<Type> &block, float 
     codes->x |= block.signs(0) & 0x88888888u;
     codes->y |= block.signs(1) & 0x88888888u;
   } else if constexpr (Type::kCodes) {
-    // The codes of all magnitudes, eight or nine, in bytes.
-    Quotients low([&](int i) { return Block<Type>::nth(i) * source_scale; }, 0, d);
-    uint32_t nibbles = encode_eight(low);
-    uint32_t table[3];
-    table[0] = (nibbles & 0xf) | (nibbles & 0xf0) << 4 | (nibbles & 0xf00) << 8 | (nibbles & 0xf000) << 12;
-    nibbles >>= 16;
-    table[1] = (nibbles & 0xf) | (nibbles & 0xf0) << 4 | (nibbles & 0xf00) << 8 | (nibbles & 0xf000) << 12;
-    if constexpr (Block<Type>::kMagnitudes == 8) {
-      float twice = __fadd_rn(d, d);
-      float half = divide(8.0f * source_scale, twice, __frcp_rn(twice));
-      table[2] = e2m1_index(2 * half);
+    // The codes of all magnitudes, eight or nine, in bytes; those above the block's largest may be anything.
+    uint32_t table[3] = {};
+    float inverse = approximate_reciprocal(d);
+    float by = inverse * source_scale * kToE2m1;
+    float step = d * approximate_reciprocal(source_scale);
+    if (!has_near_midpoint<kNibbleFreeBits>(step, kMargin) && amax * inverse < kBelowSeven) {
+      spread(encode_eight_by_bits<false>([&](int i) { return __fmul_rn(Block<Type>::nth(i), by); }), table);
+      table[2] = add_half_code<false>(__fmul_rn(8.0f, by)) >> 22;
+    } else {
+      spread(encode_eight(Quotients([&](int i) { return Block<Type>::nth(i) * source_scale; }, 0, d)), table);
+      table[2] = e2m1_index(8.0f * source_scale / d);
     }
 
     codes->x = block.look_up(0, table);
@@ -193,149 +203,69 @@ __device__ __forceinline__ Encoded encode_block(const Block<Type> &block, const 
   return encoded;
 }
 
-// The rule, as the amax of a unit has made it or as the host has. False where an element of a unit is not finite: there
-// is nothing to do.
-__device__ __forceinline__ bool load_rule(const Encode &encode, Rule *rule, float *halves) {
-  if (encode.of_unit) {
-    wait_for_earlier_launches();
-    if (encode.workspace->largest >= infinity_bits(encode.source)) {
-      return false;
-    }
+// A block that a kernel's own way does not serve, apart so that the others have all registers; a unit of zeros, too.
+// Gives its largest |w|'s bits.
+template <typename Type>
+__device__ __noinline__ uint32_t encode_apart(const unsigned char *source, float source_scale, const ScaleRule &made,
+                                              Encoded *encoded) {
+  Block<Type> block;
+  block.load(source, is_aligned(source, Type::kBlockBytes < 16 ? 8 : 16));
+  Rule rule;
+  static_cast<ScaleRule &>(rule) = made;
+  float amax = Block<Type>::value(block.largest(), source_scale);
+  if (rule.zero) {
+    *encoded = {make_uint2(0, 0), rule.modelopt ? 0x38u : 0x20u, 0};
+  } else {
+    *encoded = encode_block<Type>(block, source, source_scale, amax, rule, made.halves);
   }
 
-  const ScaleRule &made = encode.of_unit ? encode.workspace->rule : encode.rule;
-  static_cast<ScaleRule &>(*rule) = made;
-  if (threadIdx.x < 8) {
-    halves[threadIdx.x] = made.halves[threadIdx.x];
+  return __float_as_uint(amax);
+}
+
+// The rule of a unit, by the first warp.
+__device__ __noinline__ inline void make_rule(const Encode &encode, uint32_t largest, ScaleRule *made) {
+  Rule rule;
+  rule.fill(encode, largest_value(encode.source, largest), threadIdx.x);
+  if (threadIdx.x == 0) {
+    *made = rule;
+  }
+}
+
+// The rule, in shared memory: as the largest of a unit makes it or as the host has. Null where an element of a unit is
+// not finite: there is nothing to do.
+__device__ __forceinline__ const ScaleRule *load_rule(const Encode &encode, Rule *rule) {
+  __shared__ ScaleRule made;
+  if (encode.of_unit) {
+    wait_for_earlier_launches();
+    uint32_t largest = largest_of_unit(encode.workspace);
+    if (largest >= infinity_bits(encode.source)) {
+      return nullptr;
+    }
+
+    if (threadIdx.x < 32) {
+      make_rule(encode, largest, &made);
+    }
+  } else if (threadIdx.x == 0) {
+    made = encode.rule;
   }
 
   __syncthreads();
-  return true;
+  static_cast<ScaleRule &>(*rule) = made;
+  return &made;
 }
 
-template <typename Type, bool kSums>
-__global__ void __launch_bounds__(kThreads, kSums || Type::kSource == F32::kSource ? 3 : 5)
-    encode_kernel(const __grid_constant__ Batch batch, const __grid_constant__ Encode encode) {
-  __shared__ float halves[8];
-  admit_next_launch();
-  Rule rule;
-  if (!load_rule(encode, &rule, halves)) {
-    return;
+// Adds the squares of a block that has been encoded.
+template <typename Type, typename Sums>
+__device__ __forceinline__ void add_squares(const Block<Type> &block, const unsigned char *source, float scale,
+                                            const Encoded &encoded, Sums *sums) {
+  Squares squares;
+  if (encoded.d >= 0x1p-100f) {
+    squares = block_squares([&](int j) { return block.weight(j, scale); }, encoded.codes, 0.5f * encoded.d);
+  } else {
+    squares_plainly<Type>(source, scale, encoded.codes, encoded.d, &squares);
   }
 
-  // Of codes a thread takes neighbours, which mostly share their scale; of elements two that are apart, so that a warp
-  // reads without gaps.
-  constexpr bool kNeighbours = Type::kCodes;
-  constexpr uint32_t kApart = kNeighbours ? 1 : kThreads;
-  bool shared = Type::kCodes && shares_scales(encode.source);
-  bool aligned_out = is_aligned(encode.packed, kNeighbours ? 16 : 8) && (!kNeighbours || is_aligned(encode.scales, 2));
-  uint32_t largest = 0;
-  std::conditional_t<kNeighbours, PairSums, SameLaneSums> sums;
-  int segment_index = 0;
-  int summed = -1;
-  for (uint32_t turn = blockIdx.x; turn < batch.tiles; turn += gridDim.x) {
-    uint32_t tile = encode.backwards ? batch.tiles - 1 - turn : turn;
-    segment_index = segment_of(batch, tile, segment_index);
-    const DeviceSegment &segment = batch.segments[segment_index];
-    if constexpr (kSums) {
-      if (summed != segment.number) {
-        if (summed >= 0) {
-          sums.flush(&encode.workspace->sums[summed]);
-        }
-
-        summed = segment.number;
-      }
-    }
-
-    uint32_t blocks = segment.blocks;
-    uint32_t first = (tile - segment.first_tile) * kTileBlocks + threadIdx.x * (kNeighbours ? 2 : 1);
-    if (first >= blocks) {
-      continue;
-    }
-
-    bool both = first + kApart < blocks;
-    const unsigned char *source = segment.data + static_cast<int64_t>(first) * Type::kBlockBytes;
-    bool aligned = is_aligned(segment.data, Type::kBlockBytes < 16 ? 8 : 16);
-    Block<Type> block[2];
-    block[0].load(source, aligned);
-    block[1].load(source + (both ? kApart * Type::kBlockBytes : 0), aligned);
-    float scale[2] = {1, 1};
-    if constexpr (Type::kCodes) {
-      scale[0] = source_scale(encode.source, segment.scales, first);
-      scale[1] = shared || !both ? scale[0] : source_scale(encode.source, segment.scales, first + 1);
-    }
-
-    Encoded encoded[2];
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-      uint32_t bits = block[i].largest();
-      float amax = Block<Type>::value(bits, scale[i]);
-      largest = max(largest, Type::kCodes ? __float_as_uint(amax) : bits);
-      encoded[i] = encode_block<Type>(block[i], source + i * kApart * Type::kBlockBytes, scale[i], amax, rule, halves);
-      if (rule.zero) {
-        encoded[i] = {make_uint2(0, 0), rule.modelopt ? 0x38u : 0x20u, 0};
-      }
-
-      if constexpr (!kNeighbours) {
-        if (i == 0 || both) {
-          int64_t out = segment.first_block + first + i * kApart;
-          store8(encode.packed + out * kPackedBlock, encoded[i].codes, aligned_out);
-          encode.scales[out] = static_cast<unsigned char>(encoded[i].byte);
-        }
-      }
-
-      if (kSums && (i == 0 || both) && !rule.zero) {
-        Squares squares;
-        if (encoded[i].d >= 0x1p-100f) {
-          squares = block_squares([&](int j) { return block[i].weight(j, scale[i]); }, encoded[i].codes,
-                                  0.5f * encoded[i].d);
-        } else {
-          squares_plainly<Type>(source + i * kApart * Type::kBlockBytes, scale[i], encoded[i].codes, encoded[i].d,
-                                &squares);
-        }
-
-        sums.add(i, squares);
-      }
-    }
-
-    if constexpr (kNeighbours) {
-      int64_t out = segment.first_block + first;
-      unsigned char *packed = encode.packed + out * kPackedBlock;
-      if (aligned_out && both && out % 2 == 0) {
-        *reinterpret_cast<uint4 *>(packed) =
-            make_uint4(encoded[0].codes.x, encoded[0].codes.y, encoded[1].codes.x, encoded[1].codes.y);
-        *reinterpret_cast<uint16_t *>(encode.scales + out) =
-            static_cast<uint16_t>(encoded[0].byte | encoded[1].byte << 8);
-      } else {
-        bool aligned8 = is_aligned(encode.packed, 8);
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-          if (i == 0 || both) {
-            store8(packed + i * kPackedBlock, encoded[i].codes, aligned8);
-            encode.scales[out + i] = static_cast<unsigned char>(encoded[i].byte);
-          }
-        }
-      }
-    }
-  }
-
-  if constexpr (kSums) {
-    if (summed >= 0) {
-      sums.flush(&encode.workspace->sums[summed]);
-    }
-  }
-
-  if (!encode.of_unit) {
-    raise(&encode.workspace->largest, largest);
-  }
-}
-
-template <typename Type>
-cudaError_t launch_encode_of(const Batch &batch, const Encode &encode, cudaStream_t stream) {
-  auto kernel = encode.with_sums ? encode_kernel<Type, true> : encode_kernel<Type, false>;
-  int grid;
-  cudaError_t error = grid_size(kernel, batch.tiles, &grid);
-  return error == cudaSuccess ? launch_after(kernel, grid, kThreads, stream, batch, encode) : error;
+  sums->add(squares);
 }
 
 }  // namespace sparkfp4::cuda

@@ -118,15 +118,22 @@ cudaError_t conclude(const Operation &operation, const Batch &batch, cudaStream_
   return launch_conclude(batch, conclusion, stream);
 }
 
+// Launches of an amax begin the workspace by themselves.
+bool begins_with_amax(const Operation &operation) {
+  return operation.kind == Conclusion::kAmax || (operation.kind == Conclusion::kEncode && operation.encode.of_unit);
+}
+
 cudaError_t launch_largest(const Operation &operation, const Parts &parts, cudaStream_t stream, bool concludes) {
   const Source &source = operation.encode.source;
   Tiles tiles = source.kind < kCodeSources || operation.cols == 0 ? Tiles::kBytes : Tiles::kBlocks;
+  Beginning beginning = {!operation.resumes, operation.segments, operation.sums, operation.outcome};
   return each_batch(operation, parts, tiles, [&](const Batch &batch) {
     cudaError_t error = cudaSuccess;
-    if (batch.tiles > 0) {
-      error = operation.kind == Conclusion::kExponent
-                  ? launch_exponent(batch, operation.encode.workspace, stream)
-                  : launch_amax(batch, operation.encode, stream);
+    if (operation.kind == Conclusion::kExponent) {
+      error = batch.tiles > 0 ? launch_exponent(batch, operation.encode.workspace, stream) : cudaSuccess;
+    } else if (batch.tiles > 0 || beginning.first) {
+      error = launch_amax(batch, operation.encode, beginning, stream);
+      beginning.first = false;
     }
 
     return error == cudaSuccess && concludes ? conclude(operation, batch, stream) : error;
@@ -139,12 +146,17 @@ cudaError_t launch_blocks(const Operation &asked, const Parts &parts, cudaStream
     operation.encode.rule = known_rule(operation.encode);
   }
 
+  // Without sums the encode's own launch concludes.
+  bool by_itself = operation.kind == Conclusion::kEncode && operation.sums == nullptr;
+  operation.encode.outcome = by_itself ? operation.outcome : nullptr;
+
   bool hessian = operation.encode.search == SPARKFP4_WEIGHTED_HESSIAN;
   bool cast = operation.kind == Conclusion::kCast;
-  Tiles tiles = cast                              ? Tiles::kSourceBlocks
-                : hessian                         ? Tiles::kRows
+  bool source_blocks = cast || takes_source_blocks(operation.encode);
+  Tiles tiles = source_blocks                    ? Tiles::kSourceBlocks
+                : hessian                        ? Tiles::kRows
                 : takes_strips(operation.encode) ? Tiles::kStrips
-                                                  : Tiles::kBlocks;
+                                                 : Tiles::kBlocks;
   return each_batch(operation, parts, tiles, [&](const Batch &batch) {
     cudaError_t error = cudaSuccess;
     if (batch.tiles == 0) {
@@ -165,7 +177,7 @@ cudaError_t launch_blocks(const Operation &asked, const Parts &parts, cudaStream
       error = launch_search(batch, operation.encode, stream);
     }
 
-    return error == cudaSuccess ? conclude(operation, batch, stream) : error;
+    return error == cudaSuccess && !by_itself ? conclude(operation, batch, stream) : error;
   });
 }
 
@@ -243,7 +255,7 @@ int64_t cut_granule(const sparkfp4_scheme *scheme, int64_t cols) {
 
 cudaError_t enqueue(const Operation &operation, const Parts &parts, cudaStream_t stream) {
   cudaError_t error = cudaSuccess;
-  if (!operation.resumes) {
+  if (!operation.resumes && !begins_with_amax(operation)) {
     error = launch_begin(operation.encode.workspace, operation.segments, operation.sums, operation.outcome, stream);
   }
 

@@ -71,12 +71,11 @@ __device__ __forceinline__ float loss_of(const float (&w)[kBlock], const float (
 
 __global__ void __launch_bounds__(kThreads) hessian_kernel(const __grid_constant__ Batch batch,
                                                            const __grid_constant__ Encode encode) {
-  __shared__ float halves[8];
   __shared__ float hessian[kBlock][kBlock];
   admit_next_launch();
   Rule rule;
-  if (!load_rule(encode, &rule, halves)) {
-    return;
+  if (load_rule(encode, &rule) == nullptr) {
+    return conclude_last(batch, encode);
   }
 
   const Source &source = encode.source;
@@ -155,6 +154,8 @@ __global__ void __launch_bounds__(kThreads) hessian_kernel(const __grid_constant
   if (!encode.of_unit) {
     raise(&encode.workspace->largest, largest);
   }
+
+  conclude_last(batch, encode);
 }
 
 }  // namespace

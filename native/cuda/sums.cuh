@@ -113,7 +113,6 @@ struct PairSums {
     sums[which].add(squares, unit);
   }
 
-
   __device__ void flush(SegmentSums *segment) {
     __shared__ double exchange[2][2 * kThreads];
     ThreadSums own;
@@ -137,14 +136,6 @@ struct PairSums {
 
     own.flush(segment);
   }
-};
-
-// Those of a thread whose blocks are t and t + kThreads of a tile: of one lane.
-struct SameLaneSums {
-  ThreadSums sums;
-
-  __device__ __forceinline__ void add(int, Squares squares) { sums.add(squares); }
-  __device__ void flush(SegmentSums *segment) { sums.flush(segment); }
 };
 
 }  // namespace sparkfp4::cuda

@@ -64,10 +64,9 @@ __device__ __forceinline__ void admit_next_launch() {
 #endif
 }
 
-// Raises *largest to the greatest of all threads of the block, which all call it.
-__device__ __forceinline__ void raise(uint32_t *largest, uint32_t value) {
-  __shared__ uint32_t warps[kThreads / 32];
-  wait_for_earlier_launches();
+// The greatest of all threads of the block, which all call it.
+__device__ __forceinline__ uint32_t largest_of_block(uint32_t value) {
+  __shared__ uint32_t warps[32];
   value = __reduce_max_sync(0xffffffffu, value);
   __syncthreads();
   if (threadIdx.x % 32 == 0) {
@@ -75,12 +74,29 @@ __device__ __forceinline__ void raise(uint32_t *largest, uint32_t value) {
   }
 
   __syncthreads();
-  if (threadIdx.x < 32) {
-    value = __reduce_max_sync(0xffffffffu, threadIdx.x < kThreads / 32 ? warps[threadIdx.x] : 0);
-    if (threadIdx.x == 0 && value > *static_cast<volatile uint32_t *>(largest)) {
-      atomicMax(largest, value);
-    }
+  return __reduce_max_sync(0xffffffffu, threadIdx.x % 32 < blockDim.x / 32 ? warps[threadIdx.x % 32] : 0);
+}
+
+// Raises *largest to the greatest of all threads of the block, which all call it.
+__device__ __forceinline__ void raise(uint32_t *largest, uint32_t value) {
+  wait_for_earlier_launches();
+  value = largest_of_block(value);
+  if (threadIdx.x == 0 && value > *static_cast<volatile uint32_t *>(largest)) {
+    atomicMax(largest, value);
   }
+}
+
+// What an amax has left in the slots; all threads of the block call it.
+__device__ __forceinline__ uint32_t largest_of_unit(const Workspace *workspace) {
+  const uint4 *slots = reinterpret_cast<const uint4 *>(workspace->slots);
+  uint32_t largest = 0;
+#pragma unroll 2
+  for (uint32_t i = threadIdx.x; i < kSlots / 4; i += blockDim.x) {
+    uint4 four = slots[i];
+    largest = max(largest, max(max(four.x, four.y), max(four.z, four.w)));
+  }
+
+  return largest_of_block(largest);
 }
 
 // The value of a magnitude that Workspace::largest has.
@@ -128,7 +144,7 @@ cudaError_t grid_size(void (*kernel)(Parameters...), int64_t tiles, int *grid, i
   cudaError_t error = blocks_at_once(reinterpret_cast<const void *>(kernel), threads, &most);
   if (error == cudaSuccess) {
     int64_t turns = (tiles + most - 1) / most;
-    *grid = static_cast<int>((tiles + turns - 1) / turns);
+    *grid = turns == 0 ? 1 : static_cast<int>((tiles + turns - 1) / turns);
   }
 
   return error;

@@ -198,6 +198,15 @@ SPARKFP4_API sparkfp4_status sparkfp4_cast_mxfp4(sparkfp4_tier tier, sparkfp4_re
 /* Asks the kernel to read the pages of a mapped range ahead. A hint: does nothing where that fails. */
 SPARKFP4_API void sparkfp4_prefetch(const void *address, size_t bytes);
 
+/*
+ * Takes the pages of a mapping of a file, which nobody reads any more, out of the process, for munmap to find none. munmap
+ * alone does it under the process's lock of its address space, for which all threads wait that map or unmap; this, since
+ * Linux 6.17, under the mapping's own. To read them again is allowed and reads the file.
+ *
+ * address: of any alignment; its page, as the last one, must belong to the mapping wholly.
+ */
+SPARKFP4_API void sparkfp4_let_go(const void *address, size_t bytes);
+
 #ifdef __cplusplus
 }
 #endif

@@ -86,6 +86,19 @@ SPARKFP4_API sparkfp4_cuda_status sparkfp4_cuda_create(int device, const sparkfp
 /* Ends a context and frees what it holds; NULL is none. */
 SPARKFP4_API void sparkfp4_cuda_destroy(sparkfp4_cuda_context *context);
 
+/*
+ * Takes pinned memory: what a host function writes to, packed or scales, from its first to its last byte, the device then
+ * writes itself, and the copy out of a pinned piece is saved. Where the function comes to anything but
+ * SPARKFP4_CUDA_OK, that memory may have been written. To pin takes as long as much work: keep it.
+ *
+ * device: one that the caller uses anyhow; contexts of all devices write to the memory.
+ * memory: written with SPARKFP4_CUDA_OK only.
+ */
+SPARKFP4_API sparkfp4_cuda_status sparkfp4_cuda_pin(int device, int64_t bytes, void **memory);
+
+/* Frees what sparkfp4_cuda_pin gave on that device; NULL is none. No call may be writing to it. */
+SPARKFP4_API void sparkfp4_cuda_unpin(int device, void *memory);
+
 /* sparkfp4_amax; a segment's count is in elements. */
 SPARKFP4_API sparkfp4_cuda_status sparkfp4_cuda_amax(sparkfp4_cuda_context *context, sparkfp4_dtype dtype,
                                                      const sparkfp4_segment *segments, int64_t segment_count,

@@ -2,6 +2,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "hessian_bounds.h"
 #include "segments.h"
 
 #ifndef SPARKFP4_VERSION
@@ -103,6 +104,15 @@ int64_t total_elements(const sparkfp4_segment *segments, int64_t segment_count, 
   return cols < 0 || cols % kBlock != 0 ? -1 : total;
 }
 
+void advise(const void *address, size_t bytes, int advice) {
+  uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  uintptr_t start = reinterpret_cast<uintptr_t>(address) / page * page;
+  uintptr_t end = reinterpret_cast<uintptr_t>(address) + bytes;
+  if (end > start) {
+    madvise(reinterpret_cast<void *>(start), end - start, advice);
+  }
+}
+
 }  // namespace
 }  // namespace sparkfp4
 
@@ -167,6 +177,7 @@ sparkfp4_status sparkfp4_encode(sparkfp4_tier tier, sparkfp4_recipe recipe, spar
     return SPARKFP4_NO_TIER;
   }
 
+  HessianBlocks hessians(search, elements > 0 ? cols / kBlock : 0);
   unsigned char *packed_next = static_cast<unsigned char *>(packed);
   unsigned char *scales_next = static_cast<unsigned char *>(scales);
   for (int64_t i = 0; i < segment_count; i++) {
@@ -180,6 +191,7 @@ sparkfp4_status sparkfp4_encode(sparkfp4_tier tier, sparkfp4_recipe recipe, spar
     task.search = search;
     task.importance = importance;
     task.row_blocks = cols / kBlock;
+    task.hessians = hessians.get();
     task.packed = packed_next;
     task.scales = scales_next;
     task.sums = sums == nullptr ? nullptr : &lanes;
@@ -196,10 +208,9 @@ sparkfp4_status sparkfp4_encode(sparkfp4_tier tier, sparkfp4_recipe recipe, spar
 }
 
 void sparkfp4_prefetch(const void *address, size_t bytes) {
-  uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  uintptr_t start = reinterpret_cast<uintptr_t>(address) / page * page;
-  uintptr_t end = reinterpret_cast<uintptr_t>(address) + bytes;
-  if (end > start) {
-    madvise(reinterpret_cast<void *>(start), end - start, MADV_WILLNEED);
-  }
+  advise(address, bytes, MADV_WILLNEED);
+}
+
+void sparkfp4_let_go(const void *address, size_t bytes) {
+  advise(address, bytes, MADV_DONTNEED);
 }

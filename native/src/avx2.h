@@ -45,6 +45,18 @@ struct Avx2 {
     return static_cast<uint32_t>(_mm_cvtsi128_si32(one));
   }
 
+  SPARKFP4_OP float reduce_min(Float x) {
+    __m128 four = _mm_min_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+    __m128 two = _mm_min_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_min_ss(two, _mm_movehdup_ps(two)));
+  }
+
+  SPARKFP4_OP float reduce_add(Float x) {
+    __m128 four = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+    __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+  }
+
   template <int kBits>
   SPARKFP4_OP Int shift_left(Int x) {
     return _mm256_slli_epi32(x, kBits);
@@ -142,6 +154,16 @@ struct Avx2 {
                                                     0, 0x04040404, 0x08080808, 0x0c0c0c0c));
   }
 
+  SPARKFP4_OP Int reverse_bytes(Int x) {
+    return _mm256_shuffle_epi8(x, _mm256_setr_epi32(0x00010203, 0x04050607, 0x08090a0b, 0x0c0d0e0f,
+                                                    0x00010203, 0x04050607, 0x08090a0b, 0x0c0d0e0f));
+  }
+
+  // 0x11111111 times 2^shift, 0 where that is 32: by each lane, below 16, an entry of the table, whose first one is 0.
+  SPARKFP4_OP Int shifted_ones(const unsigned char *table, Int x) {
+    return _mm256_sllv_epi32(set(0x11111111), lookup(table, x));
+  }
+
   // Each byte, below 16, by its entry in its own half's table.
   SPARKFP4_OP Int lookup(Int tables, Int x) { return _mm256_shuffle_epi8(tables, x); }
 
@@ -173,6 +195,9 @@ struct Avx2 {
 
   // By the low four bits of each lane.
   SPARKFP4_OP Float nibble_to_float(Int x) { return to_float(_mm256_and_si256(x, set(0xf))); }
+
+  // By the low four bits of each lane: the value of an INT4 code without its sign.
+  SPARKFP4_OP Float int4(Int x) { return abs(sub(nibble_to_float(x), set_float(8.0f))); }
 
   SPARKFP4_OP Float from_half(Int bits) {
     Int low = _mm256_and_si256(bits, set(0xffff));
@@ -206,6 +231,9 @@ struct Avx2 {
   // Lanes below 2^16 to words, words below 2^8 to bytes; a half gets a's and b's.
   SPARKFP4_OP Int pack_words(Int a, Int b) { return _mm256_packus_epi32(a, b); }
   SPARKFP4_OP Int pack_bytes(Int a, Int b) { return _mm256_packus_epi16(a, b); }
+  // Of the first or second half of each half: a byte of a, one of b.
+  SPARKFP4_OP Int unpack_low(Int a, Int b) { return _mm256_unpacklo_epi8(a, b); }
+  SPARKFP4_OP Int unpack_high(Int a, Int b) { return _mm256_unpackhi_epi8(a, b); }
 
   SPARKFP4_OP Float load_floats(const float *from) { return _mm256_loadu_ps(from); }
   SPARKFP4_OP void store_floats(float *to, Float x) { _mm256_storeu_ps(to, x); }
@@ -233,20 +261,31 @@ struct Avx2 {
     to[3] = _mm256_unpackhi_epi64(ab23, cd23);
   }
 
-  // Blocks of two lanes: to[0] gets the first ones, to[1] the second.
-  SPARKFP4_OP void load_pairs(const unsigned char *from, Int *to) {
-    Float low = as_float(load(from));
-    Float high = as_float(load(from + 32));
-    to[0] = _mm256_permute4x64_epi64(as_int(_mm256_shuffle_ps(low, high, 0x88)), 0xd8);
-    to[1] = _mm256_permute4x64_epi64(as_int(_mm256_shuffle_ps(low, high, 0xdd)), 0xd8);
+  // Blocks of two lanes, half of them in low: to[0] gets the first ones, to[1] the second.
+  SPARKFP4_OP void split_pairs(Int low, Int high, Int *to) {
+    Float first = _mm256_shuffle_ps(as_float(low), as_float(high), 0x88);
+    Float second = _mm256_shuffle_ps(as_float(low), as_float(high), 0xdd);
+    to[0] = _mm256_permute4x64_epi64(as_int(first), 0xd8);
+    to[1] = _mm256_permute4x64_epi64(as_int(second), 0xd8);
   }
 
-  // Lane by lane: first, second.
-  SPARKFP4_OP void store_pairs(unsigned char *to, Int first, Int second) {
+  SPARKFP4_OP void load_pairs(const unsigned char *from, Int *to) { split_pairs(load(from), load(from + 32), to); }
+
+  // The inverse: lane by lane first, second.
+  SPARKFP4_OP void join_pairs(Int first, Int second, Int *to) {
     Int even = _mm256_unpacklo_epi32(first, second);
     Int odd = _mm256_unpackhi_epi32(first, second);
-    _mm256_storeu_si256(reinterpret_cast<Int *>(to), _mm256_permute2x128_si256(even, odd, 0x20));
-    _mm256_storeu_si256(reinterpret_cast<Int *>(to + 32), _mm256_permute2x128_si256(even, odd, 0x31));
+    to[0] = _mm256_permute2x128_si256(even, odd, 0x20);
+    to[1] = _mm256_permute2x128_si256(even, odd, 0x31);
+  }
+
+  SPARKFP4_OP void store(unsigned char *to, Int x) { _mm256_storeu_si256(reinterpret_cast<Int *>(to), x); }
+
+  SPARKFP4_OP void store_pairs(unsigned char *to, Int first, Int second) {
+    Int pairs[2];
+    join_pairs(first, second, pairs);
+    store(to, pairs[0]);
+    store(to + 32, pairs[1]);
   }
 
   SPARKFP4_OP void store_bytes(unsigned char *to, Int x) {

@@ -34,6 +34,9 @@ struct Avx512 {
   SPARKFP4_OP Int min_u32(Int a, Int b) { return _mm512_min_epu32(a, b); }
   SPARKFP4_OP uint32_t reduce_max_u32(Int x) { return _mm512_reduce_max_epu32(x); }
 
+  SPARKFP4_OP float reduce_min(Float x) { return _mm512_reduce_min_ps(x); }
+  SPARKFP4_OP float reduce_add(Float x) { return _mm512_reduce_add_ps(x); }
+
   template <int kBits>
   SPARKFP4_OP Int shift_left(Int x) {
     return _mm512_slli_epi32(x, kBits);
@@ -134,6 +137,16 @@ struct Avx512 {
     return _mm512_shuffle_epi8(x, _mm512_set4_epi32(0x0c0c0c0c, 0x08080808, 0x04040404, 0));
   }
 
+  SPARKFP4_OP Int reverse_bytes(Int x) {
+    return _mm512_shuffle_epi8(x, _mm512_set4_epi32(0x0c0d0e0f, 0x08090a0b, 0x04050607, 0x00010203));
+  }
+
+  // 0x11111111 times 2^shift, 0 where that is 32: by the low four bits of each lane, an entry of the table.
+  SPARKFP4_OP Int shifted_ones(const unsigned char *table, Int x) {
+    Int shifts = _mm512_cvtepu8_epi32(load_quarter(table));
+    return _mm512_permutexvar_epi32(x, _mm512_sllv_epi32(set(0x11111111), shifts));
+  }
+
   // Each byte, below 16, by its entry in its own quarter's table.
   SPARKFP4_OP Int lookup(Int tables, Int x) { return _mm512_shuffle_epi8(tables, x); }
 
@@ -174,6 +187,11 @@ struct Avx512 {
     return _mm512_permutexvar_ps(x, _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
   }
 
+  // By the low four bits of each lane: the value of an INT4 code.
+  SPARKFP4_OP Float int4(Int x) {
+    return _mm512_permutexvar_ps(x, _mm512_setr_ps(-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7));
+  }
+
   SPARKFP4_OP Float from_half(Int bits) { return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(bits)); }
 
   SPARKFP4_OP Int to_half_upwards(Float x) {
@@ -195,6 +213,9 @@ struct Avx512 {
   // Lanes below 2^16 to words, words below 2^8 to bytes; a quarter gets a's and b's.
   SPARKFP4_OP Int pack_words(Int a, Int b) { return _mm512_packus_epi32(a, b); }
   SPARKFP4_OP Int pack_bytes(Int a, Int b) { return _mm512_packus_epi16(a, b); }
+  // Of the first or second half of each quarter: a byte of a, one of b.
+  SPARKFP4_OP Int unpack_low(Int a, Int b) { return _mm512_unpacklo_epi8(a, b); }
+  SPARKFP4_OP Int unpack_high(Int a, Int b) { return _mm512_unpackhi_epi8(a, b); }
 
   SPARKFP4_OP Float load_floats(const float *from) { return _mm512_loadu_ps(from); }
   SPARKFP4_OP void store_floats(float *to, Float x) { _mm512_storeu_ps(to, x); }
@@ -227,23 +248,31 @@ struct Avx512 {
     to[3] = _mm512_unpackhi_epi64(ab23, cd23);
   }
 
-  // Blocks of two lanes: to[0] gets the first ones, to[1] the second.
-  SPARKFP4_OP void load_pairs(const unsigned char *from, Int *to) {
-    Int low = load(from);
-    Int high = load(from + 64);
+  // Blocks of two lanes, half of them in low: to[0] gets the first ones, to[1] the second.
+  SPARKFP4_OP void split_pairs(Int low, Int high, Int *to) {
     const Int first = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
     to[0] = _mm512_permutex2var_epi32(low, first, high);
     to[1] = _mm512_permutex2var_epi32(low, _mm512_add_epi32(first, set(1)), high);
   }
 
+  SPARKFP4_OP void load_pairs(const unsigned char *from, Int *to) { split_pairs(load(from), load(from + 64), to); }
+
+  // The inverse: lane by lane first, second.
+  SPARKFP4_OP void join_pairs(Int first, Int second, Int *to) {
+    const Int low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+    const Int high = _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+    to[0] = _mm512_permutex2var_epi32(first, low, second);
+    to[1] = _mm512_permutex2var_epi32(first, high, second);
+  }
+
+  SPARKFP4_OP void store(unsigned char *to, Int x) { _mm512_storeu_si512(to, x); }
+
   // Lane by lane: first, second.
   SPARKFP4_OP void store_pairs(unsigned char *to, Int first, Int second) {
-    Int even = _mm512_unpacklo_epi32(first, second);
-    Int odd = _mm512_unpackhi_epi32(first, second);
-    const Int low = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
-    const Int high = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
-    _mm512_storeu_si512(to, _mm512_permutex2var_epi64(even, low, odd));
-    _mm512_storeu_si512(to + 64, _mm512_permutex2var_epi64(even, high, odd));
+    Int pairs[2];
+    join_pairs(first, second, pairs);
+    store(to, pairs[0]);
+    store(to + 64, pairs[1]);
   }
 
   SPARKFP4_OP void store_bytes(unsigned char *to, Int x) {

@@ -42,17 +42,25 @@ SPARKFP4_INLINE void load_codes(const unsigned char *source, typename Isa::Int *
   }
 }
 
-// The magnitude of a block's largest code.
+// Of all bytes of a lane, in four vectors.
 template <typename Isa>
-SPARKFP4_INLINE typename Isa::Int largest_codes(const typename Isa::Int *x) {
-  using Int = typename Isa::Int;
-  Int any = Isa::max_u8(Isa::max_u8(Isa::bit_and(x[0], Isa::set(kCodeMagnitude)),
-                                    Isa::bit_and(x[1], Isa::set(kCodeMagnitude))),
-                        Isa::max_u8(Isa::bit_and(x[2], Isa::set(kCodeMagnitude)),
-                                    Isa::bit_and(x[3], Isa::set(kCodeMagnitude))));
+SPARKFP4_INLINE typename Isa::Int largest_bytes(const typename Isa::Int *x) {
+  typename Isa::Int any = Isa::max_u8(Isa::max_u8(x[0], x[1]), Isa::max_u8(x[2], x[3]));
   any = Isa::max_u8(any, Isa::template shift_right<16>(any));
   any = Isa::max_u8(any, Isa::template shift_right<8>(any));
   return Isa::bit_and(any, Isa::set(0xff));
+}
+
+// The magnitude of a block's largest code.
+template <typename Isa>
+SPARKFP4_INLINE typename Isa::Int largest_codes(const typename Isa::Int *x) {
+  typename Isa::Int magnitudes[kCodeVectors];
+#pragma GCC unroll 4
+  for (int j = 0; j < kCodeVectors; j++) {
+    magnitudes[j] = Isa::bit_and(x[j], Isa::set(kCodeMagnitude));
+  }
+
+  return largest_bytes<Isa>(magnitudes);
 }
 
 // An E4M3 magnitude, at bit 20 of its lane, to binary32.
@@ -161,67 +169,67 @@ SPARKFP4_INLINE typename Isa::Int narrow_code(typename Isa::Int threshold, typen
   return Isa::decrement_if(Isa::less(Isa::as_float(threshold), Isa::mul(value, scale)), code);
 }
 
-// The same for E4M3 where the magnitude is of a normal code.
-template <typename Isa>
-SPARKFP4_INLINE typename Isa::Int narrow_normal_e4m3(typename Isa::Int threshold, typename Isa::Float inverse,
-                                                     typename Isa::Float scale) {
-  using Int = typename Isa::Int;
-  typename Isa::Float quotient = Isa::mul(Isa::as_float(threshold), inverse);
-  Int bits = Isa::as_int(Isa::min(quotient, Isa::set_float(448.0f)));
-  Int code = Isa::sub_int(Isa::template shift_right<20>(bits), Isa::set(120 << 3));
-  typename Isa::Float value = Isa::as_float(Isa::bit_and(bits, Isa::set(0xfff00000)));
-  return Isa::decrement_if(Isa::less(Isa::as_float(threshold), Isa::mul(value, scale)), code);
+// d / scale, too small by up to 2^-21 of itself, is made too large by this: the floor of its product with a midpoint, to
+// what the source has, is the largest magnitude that does not pass that threshold, or the next one.
+constexpr float kAbove = 1 + 0x1p-20f;
+
+// Of the threshold of midpoint kIndex: in all bytes the largest magnitude that does not pass, a normal one, plus the
+// exponent's bias.
+template <typename Isa, int kIndex>
+SPARKFP4_INLINE typename Isa::Int last_e4m3_below(typename Isa::Float quotient, typename Isa::Float d,
+                                                  typename Isa::Float scale) {
+  typename Isa::Int product = Isa::as_int(Isa::mul(quotient, Isa::set_float(kMidpoints[kIndex] * kAbove)));
+  typename Isa::Float value = Isa::as_float(Isa::bit_and(product, Isa::set(0xfff00000)));
+  auto above = passes<Isa, kIndex>(Isa::mul(value, scale), d);
+  return Isa::duplicate_byte(Isa::decrement_if(above, Isa::template shift_right<20>(product)));
 }
 
-// The thresholds as magnitudes of codes, in all bytes of a lane. bits[0] is the magnitude of zero alone: within
-// kMinScale and kMaxScale no other quotient is.
-template <typename Isa, typename Type>
-SPARKFP4_INLINE void narrow_codes(typename Isa::Int *bits, typename Isa::Float scale) {
-  typename Isa::Float inverse = Isa::reciprocal_above(scale);
-  bits[0] = Isa::set(0);
-  bool normal = false;
-  if constexpr (Type::kSource == E4m3::kSource) {
-    typename Isa::Float least = Isa::mul(Isa::as_float(bits[1]), inverse);
-    normal = Isa::all(Isa::less(Isa::set_float(0x1p-5f), least));
-  }
+template <typename Isa>
+SPARKFP4_INLINE typename Isa::Int less_bytes(typename Isa::Int x, int by) {
+  return Isa::sub_u8(x, Isa::set(0x01010101u * static_cast<unsigned char>(by)));
+}
 
-  if (normal) {
-#pragma GCC unroll 4
-    for (int i = 1; i <= 4; i++) {
-      bits[i] = narrow_normal_e4m3<Isa>(bits[i], inverse, scale);
-    }
-
-    // 2.5, 3.5 and 5 are doubles of others: normal codes eight apart.
-    typename Isa::Int most = Isa::set(0x7f);
-    bits[5] = Isa::min_u32(Isa::add_int(bits[3], Isa::set(8)), most);
-    bits[6] = Isa::min_u32(Isa::add_int(bits[4], Isa::set(8)), most);
-    bits[7] = Isa::min_u32(Isa::add_int(bits[3], Isa::set(16)), most);
+// The thresholds under d as magnitudes of E4M3 codes, in all bytes of a lane. bits[0] is the magnitude of zero alone:
+// within kMinScale and kMaxScale no other quotient is.
+template <typename Isa>
+SPARKFP4_INLINE void thresholds_of_e4m3(typename Isa::Float d, typename Isa::Float scale, typename Isa::Int *bits) {
+  using Int = typename Isa::Int;
+  typename Isa::Float quotient = Isa::mul(d, Isa::reciprocal(scale));
+  // All magnitudes are normal ones, and 2.5, 3.5 and 5 are doubles of others: eight codes apart.
+  if (within<Isa>(quotient, 0x1.01p-4f, 80.0f)) {
+    constexpr int kBias = 120 << 3;
+    Int of_1 = last_e4m3_below<Isa, 1>(quotient, d, scale);
+    Int of_2 = last_e4m3_below<Isa, 2>(quotient, d, scale);
+    Int of_3 = last_e4m3_below<Isa, 3>(quotient, d, scale);
+    Int of_4 = last_e4m3_below<Isa, 4>(quotient, d, scale);
+    bits[1] = less_bytes<Isa>(of_1, kBias);
+    bits[2] = less_bytes<Isa>(of_2, kBias);
+    bits[3] = less_bytes<Isa>(of_3, kBias);
+    bits[4] = less_bytes<Isa>(of_4, kBias);
+    bits[5] = less_bytes<Isa>(of_3, kBias - 8);
+    bits[6] = less_bytes<Isa>(of_4, kBias - 8);
+    bits[7] = less_bytes<Isa>(of_3, kBias - 16);
   } else {
+    thresholds<Isa>(d, bits);
+    typename Isa::Float inverse = Isa::reciprocal_above(scale);
 #pragma GCC unroll 7
     for (int i = 1; i < kThresholds; i++) {
-      bits[i] = narrow_code<Isa, Type>(bits[i], inverse, scale);
+      bits[i] = Isa::duplicate_byte(narrow_code<Isa, E4m3>(bits[i], inverse, scale));
     }
   }
 
-#pragma GCC unroll 7
-  for (int i = 1; i < kThresholds; i++) {
-    bits[i] = Isa::duplicate_byte(bits[i]);
-  }
+  bits[0] = Isa::set(0);
 }
 
-// Eight codes of each block in a lane, the first in its lowest bits, from two vectors.
-template <typename Isa, typename Type>
+// Eight codes of each block in a lane, the first in its lowest bits, from two vectors of a byte a code.
+template <typename Isa>
 SPARKFP4_INLINE typename Isa::Int pack_codes(const typename Isa::Int *codes) {
-  if constexpr (kNibbles<Type>) {
-    return Isa::bit_or(codes[0], Isa::template shift_left<4>(codes[1]));
-  } else {
-    // A product makes a byte of two codes, in a word; another one joins the bytes of a lane's words.
-    typename Isa::Int pair = Isa::set(0x10011001);
-    typename Isa::Int join = Isa::set(0x01000001);
-    typename Isa::Int low = Isa::multiply_pairs(Isa::multiply_byte_pairs(codes[0], pair), join);
-    typename Isa::Int high = Isa::multiply_pairs(Isa::multiply_byte_pairs(codes[1], pair), join);
-    return Isa::bit_or(low, Isa::template shift_left<16>(high));
-  }
+  // A product makes a byte of two codes, in a word; another one joins the bytes of a lane's words.
+  typename Isa::Int pair = Isa::set(0x10011001);
+  typename Isa::Int join = Isa::set(0x01000001);
+  typename Isa::Int low = Isa::multiply_pairs(Isa::multiply_byte_pairs(codes[0], pair), join);
+  typename Isa::Int high = Isa::multiply_pairs(Isa::multiply_byte_pairs(codes[1], pair), join);
+  return Isa::bit_or(low, Isa::template shift_left<16>(high));
 }
 
 template <typename Isa, typename Type>

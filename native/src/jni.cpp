@@ -64,4 +64,8 @@ JNIEXPORT void JNICALL Java_org_sparkfp4_kernels_NativeBinding_prefetch(JNIEnv *
   sparkfp4_prefetch(reinterpret_cast<const void *>(address), static_cast<size_t>(bytes));
 }
 
+JNIEXPORT void JNICALL Java_org_sparkfp4_kernels_NativeBinding_letGo(JNIEnv *, jclass, jlong address, jlong bytes) {
+  sparkfp4_let_go(reinterpret_cast<const void *>(address), static_cast<size_t>(bytes));
+}
+
 }  // extern "C"

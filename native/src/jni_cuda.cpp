@@ -36,6 +36,22 @@ JNIEXPORT void JNICALL Java_org_sparkfp4_kernels_CudaBinding_destroy(JNIEnv *, j
   sparkfp4_cuda_destroy(context_at(context));
 }
 
+JNIEXPORT jint JNICALL Java_org_sparkfp4_kernels_CudaBinding_pin(JNIEnv *env, jclass, jint device, jlong bytes,
+                                                                 jlongArray address) {
+  void *memory = nullptr;
+  sparkfp4_cuda_status status = sparkfp4_cuda_pin(device, bytes, &memory);
+  if (status == SPARKFP4_CUDA_OK) {
+    jlong pinned = reinterpret_cast<jlong>(memory);
+    env->SetLongArrayRegion(address, 0, 1, &pinned);
+  }
+
+  return status;
+}
+
+JNIEXPORT void JNICALL Java_org_sparkfp4_kernels_CudaBinding_unpin(JNIEnv *, jclass, jint device, jlong address) {
+  sparkfp4_cuda_unpin(device, reinterpret_cast<void *>(address));
+}
+
 JNIEXPORT jlong JNICALL Java_org_sparkfp4_kernels_CudaBinding_scratchBytes(JNIEnv *, jclass, jint segments) {
   return outcome_bytes() + sums_bytes(segments) + sparkfp4_cuda_workspace_bytes(segments);
 }
@@ -59,16 +75,16 @@ JNIEXPORT jint JNICALL Java_org_sparkfp4_kernels_CudaBinding_amax(JNIEnv *env, j
 
   sparkfp4_dtype dtype = static_cast<sparkfp4_dtype>(type);
   sparkfp4_cuda_outcome found = {};
-  int status;
-  if (context != 0) {
-    status = sparkfp4_cuda_amax(context_at(context), dtype, segments.data(), size, &found.amax, &found.non_finite);
-  } else {
-    DeviceCall call(scratch, size, nullptr);
-    status = call.finish(sparkfp4_cuda_enqueue_amax(dtype, segments.data(), size, call.outcome(), call.workspace(),
-                                                    call.stream()),
-                         &found);
-  }
-
+  DeviceCall call(scratch, size, nullptr);
+  int status = run(
+      context, call, &found,
+      [&](sparkfp4_cuda_context *host) {
+        return sparkfp4_cuda_amax(host, dtype, segments.data(), size, &found.amax, &found.non_finite);
+      },
+      [&] {
+        return sparkfp4_cuda_enqueue_amax(dtype, segments.data(), size, call.outcome(), call.workspace(),
+                                          call.stream());
+      });
   return told_amax(env, status, found, value, where);
 }
 
@@ -90,17 +106,16 @@ JNIEXPORT jint JNICALL Java_org_sparkfp4_kernels_CudaBinding_encode(
   void *packed = reinterpret_cast<void *>(packed_address);
   void *scales = reinterpret_cast<void *>(scales_address);
   sparkfp4_cuda_outcome found = {};
-  int status;
-  if (context != 0) {
-    status = sparkfp4_cuda_encode(context_at(context), recipe, &choice, dtype, segments.data(), size, cols,
-                                  global_scale, packed, scales, wanted, &found.non_finite);
-  } else {
-    DeviceCall call(scratch, size, wanted);
-    status = call.finish(
-        sparkfp4_cuda_enqueue_encode(recipe, &choice, dtype, segments.data(), size, cols, global_scale, packed, scales,
-                                     call.sums(), call.outcome(), call.workspace(), call.stream()),
-        &found);
-  }
+  DeviceCall call(scratch, size, wanted);
+  int status = run(
+      context, call, &found,
+      [&](sparkfp4_cuda_context *host) {
+        return sparkfp4_cuda_encode(host, recipe, &choice, dtype, segments.data(), size, cols, global_scale, packed,
+                                    scales, wanted, &found.non_finite);
+      },
+      [&] { return  sparkfp4_cuda_enqueue_encode(
+          recipe, &choice, dtype, segments.data(), size, cols, global_scale, packed, scales, call.sums(),
+          call.outcome(), call.workspace(), call.stream()); });
 
   if (status == SPARKFP4_CUDA_OK) {
     write_sums(env, totals.data(), size, sums);
@@ -127,17 +142,16 @@ JNIEXPORT jint JNICALL Java_org_sparkfp4_kernels_CudaBinding_encodeUnit(
   void *packed = reinterpret_cast<void *>(packed_address);
   void *scales = reinterpret_cast<void *>(scales_address);
   sparkfp4_cuda_outcome found = {};
-  int status;
-  if (context != 0) {
-    status = sparkfp4_cuda_encode_unit(context_at(context), recipe, &choice, dtype, segments.data(), size, cols,
-                                       packed, scales, wanted, &found.amax, &found.non_finite);
-  } else {
-    DeviceCall call(scratch, size, wanted);
-    status = call.finish(
-        sparkfp4_cuda_enqueue_encode_unit(recipe, &choice, dtype, segments.data(), size, cols, packed, scales,
-                                          call.sums(), call.outcome(), call.workspace(), call.stream()),
-        &found);
-  }
+  DeviceCall call(scratch, size, wanted);
+  int status = run(
+      context, call, &found,
+      [&](sparkfp4_cuda_context *host) {
+        return sparkfp4_cuda_encode_unit(host, recipe, &choice, dtype, segments.data(), size, cols, packed, scales,
+                                         wanted, &found.amax, &found.non_finite);
+      },
+      [&] { return  sparkfp4_cuda_enqueue_encode_unit(
+          recipe, &choice, dtype, segments.data(), size, cols, packed, scales, call.sums(), call.outcome(),
+          call.workspace(), call.stream()); });
 
   if (status == SPARKFP4_CUDA_OK) {
     write_sums(env, totals.data(), size, sums);
@@ -157,17 +171,16 @@ JNIEXPORT jint JNICALL Java_org_sparkfp4_kernels_CudaBinding_largestExponent(JNI
   }
 
   sparkfp4_cuda_outcome found = {};
-  int status;
-  if (context != 0) {
-    status = sparkfp4_cuda_largest_exponent(context_at(context), segments.data(), size, &found.exponent,
-                                            &found.non_finite);
-  } else {
-    DeviceCall call(scratch, size, nullptr);
-    status = call.finish(sparkfp4_cuda_enqueue_largest_exponent(segments.data(), size, call.outcome(),
-                                                                call.workspace(), call.stream()),
-                         &found);
-  }
-
+  DeviceCall call(scratch, size, nullptr);
+  int status = run(
+      context, call, &found,
+      [&](sparkfp4_cuda_context *host) {
+        return sparkfp4_cuda_largest_exponent(host, segments.data(), size, &found.exponent, &found.non_finite);
+      },
+      [&] {
+        return sparkfp4_cuda_enqueue_largest_exponent(segments.data(), size, call.outcome(), call.workspace(),
+                                                      call.stream());
+      });
   return told_number(env, status, found, found.exponent, value, where);
 }
 

@@ -59,6 +59,12 @@ class DeviceCall {
 
 inline sparkfp4_cuda_context *context_at(jlong address) { return reinterpret_cast<sparkfp4_cuda_context *>(address); }
 
+// A call by its context, or on device memory; gives its status.
+template <typename OnHost, typename OnDevice>
+int run(jlong context, const DeviceCall &call, sparkfp4_cuda_outcome *found, OnHost on_host, OnDevice on_device) {
+  return context != 0 ? static_cast<int>(on_host(context_at(context))) : call.finish(on_device(), found);
+}
+
 inline sparkfp4_cuda_choice choice_of(jint search, jlong importance) {
   return {static_cast<sparkfp4_search>(search), reinterpret_cast<const float *>(importance)};
 }

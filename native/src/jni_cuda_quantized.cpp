@@ -15,17 +15,17 @@ JNIEXPORT jint JNICALL Java_org_sparkfp4_kernels_CudaBinding_quantizedAmax(
 
   sparkfp4_scheme scheme = scheme_of(code_type, scale_type, block_rows, block_cols);
   sparkfp4_cuda_outcome found = {};
-  int status;
-  if (context != 0) {
-    status = sparkfp4_cuda_quantized_amax(context_at(context), &scheme, segments.data(), size, cols, &found.amax,
-                                          &found.non_finite);
-  } else {
-    DeviceCall call(scratch, size, nullptr);
-    status = call.finish(sparkfp4_cuda_enqueue_quantized_amax(&scheme, segments.data(), size, cols, call.outcome(),
-                                                              call.workspace(), call.stream()),
-                         &found);
-  }
-
+  DeviceCall call(scratch, size, nullptr);
+  int status = run(
+      context, call, &found,
+      [&](sparkfp4_cuda_context *host) {
+        return sparkfp4_cuda_quantized_amax(host, &scheme, segments.data(), size, cols, &found.amax,
+                                            &found.non_finite);
+      },
+      [&] {
+        return sparkfp4_cuda_enqueue_quantized_amax(&scheme, segments.data(), size, cols, call.outcome(),
+                                                    call.workspace(), call.stream());
+      });
   return told_amax(env, status, found, value, where);
 }
 
@@ -48,17 +48,18 @@ JNIEXPORT jint JNICALL Java_org_sparkfp4_kernels_CudaBinding_quantizedEncode(
   void *packed = reinterpret_cast<void *>(packed_address);
   void *scales_out = reinterpret_cast<void *>(scales_address);
   sparkfp4_cuda_outcome found = {};
-  int status;
-  if (context != 0) {
-    status = sparkfp4_cuda_quantized_encode(context_at(context), recipe, &choice, &scheme, segments.data(), size, cols,
-                                            global_scale, packed, scales_out, wanted, &found.non_finite);
-  } else {
-    DeviceCall call(scratch, size, wanted);
-    status = call.finish(sparkfp4_cuda_enqueue_quantized_encode(
-                             recipe, &choice, &scheme, segments.data(), size, cols, global_scale, packed, scales_out,
-                             call.sums(), call.outcome(), call.workspace(), call.stream()),
-                         &found);
-  }
+  DeviceCall call(scratch, size, wanted);
+  int status = run(
+      context, call, &found,
+      [&](sparkfp4_cuda_context *host) {
+        return sparkfp4_cuda_quantized_encode(host, recipe, &choice, &scheme, segments.data(), size, cols,
+                                              global_scale, packed, scales_out, wanted, &found.non_finite);
+      },
+      [&] {
+        return sparkfp4_cuda_enqueue_quantized_encode(recipe, &choice, &scheme, segments.data(), size, cols,
+                                                      global_scale, packed, scales_out, call.sums(), call.outcome(),
+                                                      call.workspace(), call.stream());
+      });
 
   if (status == SPARKFP4_CUDA_OK) {
     write_sums(env, totals.data(), size, sums);
@@ -85,17 +86,18 @@ JNIEXPORT jint JNICALL Java_org_sparkfp4_kernels_CudaBinding_quantizedEncodeUnit
   void *packed = reinterpret_cast<void *>(packed_address);
   void *scales_out = reinterpret_cast<void *>(scales_address);
   sparkfp4_cuda_outcome found = {};
-  int status;
-  if (context != 0) {
-    status = sparkfp4_cuda_quantized_encode_unit(context_at(context), recipe, &choice, &scheme, segments.data(), size,
-                                                 cols, packed, scales_out, wanted, &found.amax, &found.non_finite);
-  } else {
-    DeviceCall call(scratch, size, wanted);
-    status = call.finish(sparkfp4_cuda_enqueue_quantized_encode_unit(
-                             recipe, &choice, &scheme, segments.data(), size, cols, packed, scales_out, call.sums(),
-                             call.outcome(), call.workspace(), call.stream()),
-                         &found);
-  }
+  DeviceCall call(scratch, size, wanted);
+  int status = run(
+      context, call, &found,
+      [&](sparkfp4_cuda_context *host) {
+        return sparkfp4_cuda_quantized_encode_unit(host, recipe, &choice, &scheme, segments.data(), size, cols,
+                                                   packed, scales_out, wanted, &found.amax, &found.non_finite);
+      },
+      [&] {
+        return sparkfp4_cuda_enqueue_quantized_encode_unit(recipe, &choice, &scheme, segments.data(), size, cols,
+                                                           packed, scales_out, call.sums(), call.outcome(),
+                                                           call.workspace(), call.stream());
+      });
 
   if (status == SPARKFP4_CUDA_OK) {
     write_sums(env, totals.data(), size, sums);
@@ -120,17 +122,16 @@ JNIEXPORT jint JNICALL Java_org_sparkfp4_kernels_CudaBinding_castMxfp4(
   void *packed = reinterpret_cast<void *>(packed_address);
   void *scales_out = reinterpret_cast<void *>(scales_address);
   sparkfp4_cuda_outcome found = {};
-  int status;
-  if (context != 0) {
-    status = sparkfp4_cuda_cast_mxfp4(context_at(context), recipe, segments.data(), size, cols, kmax, packed,
-                                      scales_out, wanted, &found.requantized, &found.non_finite);
-  } else {
-    DeviceCall call(scratch, size, wanted);
-    status = call.finish(
-        sparkfp4_cuda_enqueue_cast_mxfp4(recipe, segments.data(), size, cols, kmax, packed, scales_out, call.sums(),
-                                         call.outcome(), call.workspace(), call.stream()),
-        &found);
-  }
+  DeviceCall call(scratch, size, wanted);
+  int status = run(
+      context, call, &found,
+      [&](sparkfp4_cuda_context *host) {
+        return sparkfp4_cuda_cast_mxfp4(host, recipe, segments.data(), size, cols, kmax, packed, scales_out, wanted,
+                                        &found.requantized, &found.non_finite);
+      },
+      [&] { return  sparkfp4_cuda_enqueue_cast_mxfp4(
+          recipe, segments.data(), size, cols, kmax, packed, scales_out, call.sums(), call.outcome(),
+          call.workspace(), call.stream()); });
 
   if (status == SPARKFP4_CUDA_OK) {
     write_sums(env, totals.data(), size, sums);
@@ -148,16 +149,16 @@ JNIEXPORT jint JNICALL Java_org_sparkfp4_kernels_CudaBinding_dequantizeToBf16(
                                         rows};
   void *out = reinterpret_cast<void *>(out_address);
   sparkfp4_cuda_outcome found = {};
-  int status;
-  if (context != 0) {
-    status = sparkfp4_cuda_dequantize_bf16(context_at(context), &scheme, &segment, cols, out, &found.non_finite);
-  } else {
-    DeviceCall call(scratch, 1, nullptr);
-    status = call.finish(sparkfp4_cuda_enqueue_dequantize_bf16(&scheme, &segment, cols, out, call.outcome(),
-                                                               call.workspace(), call.stream()),
-                         &found);
-  }
-
+  DeviceCall call(scratch, 1, nullptr);
+  int status = run(
+      context, call, &found,
+      [&](sparkfp4_cuda_context *host) {
+        return sparkfp4_cuda_dequantize_bf16(host, &scheme, &segment, cols, out, &found.non_finite);
+      },
+      [&] {
+        return sparkfp4_cuda_enqueue_dequantize_bf16(&scheme, &segment, cols, out, call.outcome(), call.workspace(),
+                                                     call.stream());
+      });
   return told_number(env, status, found, 0, value, where);
 }
 

@@ -21,6 +21,8 @@ struct ErrorLanes {
 constexpr int kCodeSources = 3;
 constexpr int kSources = 6;
 
+struct HessianBlock;
+
 // Consecutive blocks: rows have whole blocks and no padding, so that the blocks of a segment follow each other in the
 // source and in both outputs, whatever its rows and columns.
 struct EncodeTask {
@@ -31,6 +33,7 @@ struct EncodeTask {
   const float *importance;  // of a weighted search, for row_blocks blocks; null for the others
   int64_t row_blocks;
   int64_t first_block;        // its place among the segment's, which tells its importance
+  HessianBlock *hessians;     // of a search by Hessians, row_blocks of them, or null
   const float *block_scales;  // the source's, one a block, where it has codes
   unsigned char *packed;
   unsigned char *scales;

@@ -1,116 +1,81 @@
-// Rows of keys, queries and latents: their codes, and where they go.
+// Rows of keys, queries and latents: what is done to them, and where they go.
 #pragma once
 
-#include "key_norms.h"
+#include "key_codes.h"
 
 namespace sparkfp4 {
 namespace {
 
-constexpr uint32_t kSix = 0x40c00000;
-constexpr uint32_t kSmallestAmax = 0x01c00000;  // 6 * 2^-126
+constexpr int64_t kKeyPrefetch = 4096;  // bytes ahead of the load
 
-// 2^(127 - u)
-SPARKFP4_KEY_OP float inverse_scale(uint32_t u) { return bits_as<float>((254 - u) << 23); }
+// A key on its way.
+template <int kBlocks>
+struct Key {
+  Block x[kBlocks > 0 ? kBlocks : kMaxKeyBlocks];
+  int64_t row;
+  unsigned char *packed;
+  unsigned char *scales;
+};
 
-// The squared errors under the scale u, in units of that scale or of the next: is the next one better?
-SPARKFP4_KEY_OP bool next_is_better(const Block &x, uint32_t u) {
-  Float inverse = all(inverse_scale(u));
-  LaneSums errors;
-  LaneSums errors_of_next;
-  Block e;
-  Block next;
-  SPARKFP4_EACH_PART {
-    for (int half = 0; half < 2; half++) {
-      Float y = as<Float>(magnitudes((half == 0 ? x.even[part] : x.odd[part]) * inverse));
-      Float q;
-      Float q_of_next;
-      narrow<1, 0>(at_most(as<Word>(y), kSix), &q);
-      narrow<1, 0>(at_most(as<Word>(y * 0.5f), kSix), &q_of_next);
-      Float d = y - q;
-      Float d_of_next = y - 2.0f * q_of_next;
-      (half == 0 ? e.even[part] : e.odd[part]) = d;
-      (half == 0 ? next.even[part] : next.odd[part]) = d_of_next;
-    }
+// Where a row's codes and scales go; false where they go nowhere.
+template <int kBlocks>
+SPARKFP4_KEY_OP bool find_place(const KeyTask &task, int64_t row, int blocks, Key<kBlocks> *key) {
+  const int count = kBlocks > 0 ? kBlocks : blocks;
+  key->row = row;
+  if (task.slots == nullptr) {
+    key->packed = task.packed + row * count * kKeyPackedBlock;
+    key->scales = task.scales + row * count;
+    return true;
   }
 
-  errors.add_squares(e);
-  errors_of_next.add_squares(next);
-  return errors_of_next.total() < errors.total();
-}
-
-SPARKFP4_KEY_OP uint32_t scale_byte(sparkfp4_scale_rule rule, uint32_t amax, const Block &x) {
-  switch (rule) {
-    case SPARKFP4_CEIL:
-      return (((amax > kSmallestAmax ? amax : kSmallestAmax) + 0x3fffff) >> 23) - 2;
-    case SPARKFP4_EVEN:
-      amax += 0x200000;
-      [[fallthrough]];
-    case SPARKFP4_FLOOR:
-      return amax >> 23 > 2 ? (amax >> 23) - 2 : 0;
-    default: {
-      uint32_t smaller = amax >> 23 > 3 ? (amax >> 23) - 2 : 1;
-      return smaller + next_is_better(x, smaller);
-    }
+  int64_t slot = task.slots[row];
+  if (slot < 0) {
+    return false;
   }
+
+  int64_t tokens = task.pages->tokens;
+  unsigned char *page = static_cast<unsigned char *>(task.pages->data) + slot / tokens * task.pages->stride;
+  key->packed = page + slot % tokens * count * kKeyPackedBlock;
+  key->scales = page + tokens * count * kKeyPackedBlock + slot % tokens * count;
+  return true;
 }
 
-// The codes of a block times the inverse of its scale.
-SPARKFP4_KEY_OP void encode_scaled(const Block &x, Float inverse, unsigned char *packed) {
-  SPARKFP4_EACH_PART {
-    Float even = x.even[part] * inverse;
-    Float odd = x.odd[part] * inverse;
-    Float ignored;
-    Word low = narrow<1, 0>(at_most(magnitudes(even), kSix), &ignored) | (as<Word>(even) >> 28 & 8);
-    Word high = narrow<1, 0>(at_most(magnitudes(odd), kSix), &ignored) << 4 | (as<Word>(odd) >> 24 & 0x80);
-    store_vector(packed + kWidth * part, __builtin_convertvector(low | high, Bytes));
+template <int kBlocks>
+SPARKFP4_KEY_OP void round_bf16(Key<kBlocks> *key, int blocks) {
+  const int count = kBlocks > 0 ? kBlocks : blocks;
+#pragma GCC unroll 4
+  for (int b = 0; b < count; b++) {
+    round_bf16(&key->x[b]);
   }
 }
 
 // False where a value is not finite.
-SPARKFP4_KEY_OP bool encode_block(const Block &x, sparkfp4_scale_rule rule, unsigned char *packed,
-                                  unsigned char *scale) {
-  uint32_t amax = largest_magnitude(x);
-  if (amax >= kInfinityBits) {
-    return false;
+template <int kBlocks>
+SPARKFP4_KEY_OP bool encode_key(const Key<kBlocks> &key, sparkfp4_scale_rule rule, int blocks) {
+  const int count = kBlocks > 0 ? kBlocks : blocks;
+  if (kBlocks == 4 && rule != SPARKFP4_BEST_OF_TWO) {
+    return encode_four(key.x, rule, key.packed, key.scales);
   }
 
-  uint32_t u = scale_byte(rule, amax, x);
-  *scale = static_cast<unsigned char>(u);
-  encode_scaled(x, all(inverse_scale(u)), packed);
-  return true;
-}
-
-// Four blocks at once, whose scales follow from their largest magnitudes alone; false where a value is not finite.
-SPARKFP4_KEY_OP bool encode_four(const Block *x, sparkfp4_scale_rule rule, unsigned char *packed,
-                                 unsigned char *scales) {
-  constexpr uint32_t kNotFinite = 255;
-  Word amax = largest_magnitudes(x);
-  Word u;
-  if (rule == SPARKFP4_CEIL) {
-    u = ((Max::of(amax, all_words(kSmallestAmax)) + 0x3fffff) >> 23) - 2;
-  } else {
-    u = Max::of((amax + (rule == SPARKFP4_EVEN ? 0x200000 : 0)) >> 23, all_words(2)) - 2;
+  bool finite = true;
+#pragma GCC unroll 4
+  for (int b = 0; b < count; b++) {
+    finite &= encode_block(key.x[b], rule, key.packed + b * kKeyPackedBlock, key.scales + b);
   }
 
-  u = amax >= kInfinityBits ? all_words(kNotFinite) : u;
-  Bytes bytes = __builtin_convertvector(shuffle(u, u, SPARKFP4_LANES(quarter_firsts)), Bytes);
-  uint32_t four;
-  std::memcpy(&four, &bytes, sizeof four);
-  std::memcpy(scales, &four, sizeof four);
-  Float inverses = as<Float>((254 - u) << 23);
-  encode_scaled(x[0], shuffle(inverses, inverses, SPARKFP4_LANES(first_of_quarter<0>)), packed);
-  encode_scaled(x[1], shuffle(inverses, inverses, SPARKFP4_LANES(first_of_quarter<1>)), packed + kKeyPackedBlock);
-  encode_scaled(x[2], shuffle(inverses, inverses, SPARKFP4_LANES(first_of_quarter<2>)), packed + 2 * kKeyPackedBlock);
-  encode_scaled(x[3], shuffle(inverses, inverses, SPARKFP4_LANES(first_of_quarter<3>)), packed + 3 * kKeyPackedBlock);
-  return (four & ((four & 0x7f7f7f7f) + 0x01010101) & 0x80808080) == 0;
+  return finite;
 }
 
+// Two rows go together, step by step: a norm is a chain of sums over all lanes, for whose end the next would wait.
 template <typename Type, int kBlocks>
 int64_t insert_keys(const KeyTask &task) {
+  constexpr int kTogether = kBlocks == 4 ? 2 : 1;
   const sparkfp4_key_form &form = *task.form;
   const int count = kBlocks > 0 ? kBlocks : static_cast<int>(form.dim / kKeyBlock);
   const int64_t row_bytes = form.dim * static_cast<int64_t>(sizeof(typename Type::Bits));
   const float factor = static_cast<float>(1.0 / __builtin_sqrt(static_cast<double>(form.dim)));
+  [[maybe_unused]] const bool as_they_are =
+      form.norm_weight == nullptr && !form.hadamard && form.rule != SPARKFP4_BEST_OF_TWO;
   NormWeights weights;
   if (form.norm_weight != nullptr) {
     for (int b = 0; b < count; b++) {
@@ -119,60 +84,55 @@ int64_t insert_keys(const KeyTask &task) {
     }
   }
 
-  for (int64_t row = 0; row < task.rows; row++) {
-    unsigned char *packed = task.packed + row * count * kKeyPackedBlock;
-    unsigned char *scales = task.scales + row * count;
-    if (task.slots != nullptr) {
-      int64_t slot = task.slots[row];
-      if (slot < 0) {
+  Key<kBlocks> keys[kTogether];
+  for (int64_t row = 0; row < task.rows;) {
+    int held = 0;
+    for (; held < kTogether && row < task.rows; row++) {
+      Key<kBlocks> *key = keys + held;
+      if (!find_place(task, row, count, key)) {
         continue;
       }
 
-      int64_t token = slot % task.pages->tokens;
-      unsigned char *page =
-          static_cast<unsigned char *>(task.pages->data) + slot / task.pages->tokens * task.pages->stride;
-      packed = page + token * count * kKeyPackedBlock;
-      scales = page + task.pages->tokens * count * kKeyPackedBlock + token * count;
-    }
-
-    Block x[kBlocks > 0 ? kBlocks : kMaxKeyBlocks];
-#pragma GCC unroll 4
-    for (int b = 0; b < count; b++) {
-      x[b] = load_block<Type>(task.source + row * row_bytes + b * (row_bytes / count));
-    }
-
-    if (form.norm_weight != nullptr) {
-      layer_norm<kBlocks>(x, count, weights, form.eps);
-    }
-
-    if (form.round_to_bf16) {
-#pragma GCC unroll 4
-      for (int b = 0; b < count; b++) {
-        round_bf16(&x[b]);
+      const unsigned char *source = task.source + row * row_bytes;
+      for (int64_t j = 0; j < row_bytes; j += 64) {
+        __builtin_prefetch(source + kKeyPrefetch + j);
       }
-    }
 
-    if (form.hadamard) {
-      rotate<kBlocks>(x, count, factor);
-      if (form.round_to_bf16) {
-        for (int b = 0; b < count; b++) {
-          round_bf16(&x[b]);
+      // What is written is read from memory first; slots mostly follow each other.
+      __builtin_prefetch(key->packed + kKeyPrefetch / 4, 1);
+      if constexpr (kBlocks == 4 && Type::kSource == Bf16::kSource) {
+        if (as_they_are && encode_four_words(source, form.rule, key->packed, key->scales)) {
+          continue;
         }
       }
-    }
 
-    bool finite = true;
-    if (kBlocks == 4 && form.rule != SPARKFP4_BEST_OF_TWO) {
-      finite = encode_four(x, form.rule, packed, scales);
-    } else {
 #pragma GCC unroll 4
       for (int b = 0; b < count; b++) {
-        finite &= encode_block(x[b], form.rule, packed + b * kKeyPackedBlock, scales + b);
+        key->x[b] = load_block<Type>(source + b * (row_bytes / count));
       }
+
+      held++;
     }
 
-    if (!finite) {
-      return row;
+    for (int i = 0; form.norm_weight != nullptr && i < held; i++) {
+      layer_norm<kBlocks>(keys[i].x, count, weights, form.eps);
+    }
+
+    for (int i = 0; i < held; i++) {
+      if (form.round_to_bf16) {
+        round_bf16(&keys[i], count);
+      }
+
+      if (form.hadamard) {
+        rotate<kBlocks>(keys[i].x, count, factor);
+        if (form.round_to_bf16) {
+          round_bf16(&keys[i], count);
+        }
+      }
+
+      if (!encode_key(keys[i], form.rule, count)) {
+        return keys[i].row;
+      }
     }
   }
 

@@ -211,19 +211,18 @@ SPARKFP4_KEY_OP uint32_t largest_magnitude(const Block &block) {
   return tree<Max>(lanes);
 }
 
-// The same of four blocks: all lanes of quarter i have that of block i.
-SPARKFP4_KEY_OP Word largest_magnitudes(const Block *blocks) {
-  Word lanes[4];
-#pragma GCC unroll 4
-  for (int b = 0; b < 4; b++) {
-    Word largest = {};
-    SPARKFP4_EACH_PART {
-      largest = Max::of(largest, Max::of(magnitudes(blocks[b].even[part]), magnitudes(blocks[b].odd[part])));
-    }
-
-    lanes[b] = largest;
+// The largest magnitude of each of a block's lanes.
+SPARKFP4_KEY_OP Word largest_of_lanes(const Block &block) {
+  Word largest = {};
+  SPARKFP4_EACH_PART {
+    largest = Max::of(largest, Max::of(magnitudes(block.even[part]), magnitudes(block.odd[part])));
   }
 
+  return largest;
+}
+
+// The largest of four blocks' lanes: all lanes of quarter i have that of block i.
+SPARKFP4_KEY_OP Word fold_four(const Word *lanes) {
   auto low = SPARKFP4_LANES(half_of<0>);
   auto high = SPARKFP4_LANES(half_of<1>);
   Word first = Max::of(shuffle(lanes[0], lanes[1], low), shuffle(lanes[0], lanes[1], high));

@@ -1,4 +1,5 @@
 // The C interface for quantized sources: spreads the scales over the blocks, chunk by chunk, and walks the segments.
+#include "hessian_bounds.h"
 #include "segments.h"
 #include "to_bf16.h"
 
@@ -211,7 +212,9 @@ sparkfp4_status sparkfp4_quantized_encode(sparkfp4_tier tier, sparkfp4_recipe re
   }
 
   EncodeFunction encode = chosen->encode[recipe][kCodeSources + scheme->codes];
+  HessianBlocks hessians(search, elements > 0 ? cols / kBlock : 0);
   EncodeTask task = {};
+  task.hessians = hessians.get();
   task.global_scale = global_scale;
   task.search = search;
   task.importance = importance;

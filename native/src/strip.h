@@ -11,314 +11,80 @@
 // Included by one file a tier, which gives its Isa internal linkage and so keeps these instances to itself.
 #pragma once
 
-#include <utility>
-
+#include "choice.h"
 #include "codes_to_bf16.h"
-#include "sweep.h"
+#include "squares.h"
 
 namespace sparkfp4 {
 
 constexpr int kGroup = 4;        // strips that are prepared before their elements are encoded
 
-// The squares of w and w - e2m1(code) * d, one rounding an operation.
-template <typename Isa>
-struct Squares {
-  typename Isa::Float weight;
-  typename Isa::Float error;
-};
-
-template <typename Isa>
-SPARKFP4_INLINE Squares<Isa> squares(typename Isa::Float w, typename Isa::Int code, typename Isa::Float d) {
-  typename Isa::Float error = Isa::sub(w, Isa::mul(Isa::e2m1(code), d));
-  return {Isa::mul(w, w), Isa::mul(error, error)};
-}
-
-// What the widths of elements differ in. Lane b of vector j holds elements 2j and 2j + 1 of block b, or, for 32-bit
-// elements, element j; codes.h has those of codes.
-template <typename Type>
-struct Layout {
-  static constexpr bool kNarrow = sizeof(typename Type::Bits) == 2;
-  static constexpr int kBytes = sizeof(typename Type::Bits);
-  static constexpr int kVectors = Type::kCodes ? kCodeVectors : kNarrow ? 8 : 16;
-  static constexpr uint32_t kMagnitude = Type::kCodes ? kCodeMagnitude : kNarrow ? 0x7fff7fff : 0x7fffffff;
-};
-
+// Loads a strip and gives its blocks' amaxes, as bits.
 template <typename Isa, typename Type>
-SPARKFP4_INLINE void load_strip(const unsigned char *source, typename Isa::Int *x) {
-  if constexpr (Type::kCodes) {
-    load_codes<Isa, Type>(source, x);
-  } else {
-#pragma GCC unroll 4
-    for (int i = 0; i < Layout<Type>::kVectors / 4; i++) {
-      Isa::load_transposed(source + 16 * i, Type::kBlockBytes, x + 4 * i);
-    }
-  }
-}
-
-// The blocks' largest magnitudes, as a Type's bits.
-template <typename Isa, typename Type>
-SPARKFP4_INLINE typename Isa::Int largest_magnitudes(const typename Isa::Int *x) {
-  using Int = typename Isa::Int;
-  constexpr int kVectors = Layout<Type>::kVectors;
-  Int largest[kVectors];
-#pragma GCC unroll 16
-  for (int j = 0; j < kVectors; j++) {
-    largest[j] = Isa::bit_and(x[j], Isa::set(Layout<Type>::kMagnitude));
-  }
-
-#pragma GCC unroll 4
-  for (int half = kVectors / 2; half > 0; half /= 2) {
-#pragma GCC unroll 8
-    for (int j = 0; j < half; j++) {
-      largest[j] = Layout<Type>::kNarrow ? Isa::max_u16(largest[j], largest[j + half])
-                                         : Isa::max_u32(largest[j], largest[j + half]);
-    }
-  }
-
-  if constexpr (Layout<Type>::kNarrow) {
-    Int high = Isa::template shift_right<16>(largest[0]);
-    return Isa::max_u32(Isa::bit_and(largest[0], Isa::set(0xffff)), high);
-  } else {
-    return largest[0];
-  }
-}
-
-// Bits of a Type, in the low half of each lane where it is narrow, to binary32.
-template <typename Isa, typename Type>
-SPARKFP4_INLINE typename Isa::Float widen_low(typename Isa::Int bits) {
-  if constexpr (std::is_same_v<Type, Bf16>) {
-    return Isa::as_float(Isa::template shift_left<16>(bits));
-  } else if constexpr (std::is_same_v<Type, F16>) {
-    return Isa::from_half(bits);
-  } else {
-    return Isa::as_float(bits);
-  }
-}
-
-template <typename Isa, typename Type>
-SPARKFP4_INLINE typename Isa::Float widen_high(typename Isa::Int bits) {
-  if constexpr (std::is_same_v<Type, Bf16>) {
-    return Isa::as_float(Isa::bit_and(bits, Isa::set(0xffff0000)));
-  } else {
-    return Isa::from_half(Isa::template shift_right<16>(bits));
-  }
-}
-
-// Codes of all elements of a vector, each in the low bits of its place.
-template <typename Isa, typename Type>
-SPARKFP4_INLINE typename Isa::Int encode_vector(typename Isa::Int x, const typename Isa::Int *bits) {
-  typename Isa::Int magnitude = Isa::bit_and(x, Isa::set(Layout<Type>::kMagnitude));
-  return Type::kCodes             ? Isa::code_8(x, magnitude, bits)
-         : Layout<Type>::kNarrow ? Isa::code_16(x, magnitude, bits)
-                                 : Isa::code_32(x, magnitude, bits);
-}
-
-// Eight codes of each block in a lane, the first in its lowest bits.
-template <typename Isa, typename Type>
-SPARKFP4_INLINE typename Isa::Int pack_half(const typename Isa::Int *codes) {
-  using Int = typename Isa::Int;
-  if constexpr (Type::kCodes) {
-    return pack_codes<Isa, Type>(codes);
-  } else if constexpr (Layout<Type>::kNarrow) {
-    // Of a lane's two codes a product makes a byte: the first and 16 times the second.
-    Int first = Isa::set(0x00100001);
-    Int second = Isa::set(0x10000100);
-    Int low = Isa::bit_or(Isa::multiply_pairs(codes[0], first), Isa::multiply_pairs(codes[1], second));
-    Int high = Isa::bit_or(Isa::multiply_pairs(codes[2], first), Isa::multiply_pairs(codes[3], second));
-    return Isa::bit_or(low, Isa::template shift_left<16>(high));
-  } else {
-    Int a = Isa::bit_or(codes[0], Isa::template shift_left<4>(codes[1]));
-    Int b = Isa::bit_or(codes[2], Isa::template shift_left<4>(codes[3]));
-    Int c = Isa::bit_or(codes[4], Isa::template shift_left<4>(codes[5]));
-    Int d = Isa::bit_or(codes[6], Isa::template shift_left<4>(codes[7]));
-    Int low = Isa::bit_or(a, Isa::template shift_left<8>(b));
-    Int high = Isa::bit_or(c, Isa::template shift_left<8>(d));
-    return Isa::bit_or(low, Isa::template shift_left<16>(high));
-  }
-}
-
-// A strip between its two steps.
-template <typename Isa, typename Type>
-struct Prepared {
-  typename Isa::Int x[Layout<Type>::kVectors];
-  typename Isa::Int bits[kThresholds];
-  typename Isa::Float d;
-  typename Isa::Float source_scale;  // of codes
-};
-
-template <typename Isa>
-SPARKFP4_INLINE Squares<Isa> plus(Squares<Isa> a, Squares<Isa> b) {
-  return {Isa::add(a.weight, b.weight), Isa::add(a.error, b.error)};
-}
-
-// Element i and i + 8 of codes.
-template <typename Isa, typename Type, bool kShifted, int kElement>
-SPARKFP4_INLINE Squares<Isa> two_squares_of_codes(const Prepared<Isa, Type> &strip, const typename Isa::Int *codes) {
-  constexpr int kVector = kNibbles<Type> ? kElement % 2 : kElement / 4;
-  constexpr int kByte = kNibbles<Type> ? kElement / 2 : kElement % 4;
-  Squares<Isa> both[2];
-#pragma GCC unroll 2
-  for (int i = 0; i < 2; i++) {
-    // The squares are the same without the signs.
-    typename Isa::Float w;
-    if constexpr (kShifted) {
-      typename Isa::Float scale = Isa::mul(strip.source_scale, Isa::set_float(0x1p120f));
-      w = Isa::mul(Isa::as_float(shifted_code<Isa, kByte>(strip.x[kVector + 2 * i])), scale);
-    } else {
-      w = code_magnitude<Isa, Type, kByte>(strip.x[kVector + 2 * i], strip.source_scale);
-    }
-
-    typename Isa::Int code = Isa::template shift_right<8 * kByte>(codes[kVector + 2 * i]);
-    typename Isa::Float error = Isa::sub(w, Isa::mul(Isa::e2m1_magnitude(code), strip.d));
-    both[i] = {Isa::mul(w, w), Isa::mul(error, error)};
-  }
-
-  return plus<Isa>(both[0], both[1]);
-}
-
-// Element i and i + 8.
-template <typename Isa, typename Type, bool kShifted, int kElement>
-SPARKFP4_INLINE Squares<Isa> two_squares(const Prepared<Isa, Type> &strip, const typename Isa::Int *codes) {
-  using Int = typename Isa::Int;
-  if constexpr (Type::kCodes) {
-    return two_squares_of_codes<Isa, Type, kShifted, kElement>(strip, codes);
-  } else {
-    constexpr int kFirst = Layout<Type>::kNarrow ? kElement / 2 : kElement;
-    constexpr int kSecond = kFirst + Layout<Type>::kVectors / 2;
-    Int a = strip.x[kFirst];
-    Int b = strip.x[kSecond];
-    if constexpr (!Isa::kSignedE2m1) {
-      // The squares are the same without the signs.
-      a = Isa::bit_and(a, Isa::set(Layout<Type>::kMagnitude));
-      b = Isa::bit_and(b, Isa::set(Layout<Type>::kMagnitude));
-    }
-
-    if constexpr (Layout<Type>::kNarrow && kElement % 2 == 1) {
-      return plus<Isa>(
-          squares<Isa>(widen_high<Isa, Type>(a), Isa::template shift_right<16>(codes[kFirst]), strip.d),
-          squares<Isa>(widen_high<Isa, Type>(b), Isa::template shift_right<16>(codes[kSecond]), strip.d));
-    } else {
-      return plus<Isa>(squares<Isa>(widen_low<Isa, Type>(a), codes[kFirst], strip.d),
-                       squares<Isa>(widen_low<Isa, Type>(b), codes[kSecond], strip.d));
-    }
-  }
-}
-
-// The fixed tree: i with i + 8, then i + 4, i + 2, i + 1.
-template <typename Isa, typename Type, bool kShifted>
-SPARKFP4_INLINE Squares<Isa> sum_squares(const Prepared<Isa, Type> &strip, const typename Isa::Int *codes) {
-  auto s04 = plus<Isa>(two_squares<Isa, Type, kShifted, 0>(strip, codes),
-                       two_squares<Isa, Type, kShifted, 4>(strip, codes));
-  auto s26 = plus<Isa>(two_squares<Isa, Type, kShifted, 2>(strip, codes),
-                       two_squares<Isa, Type, kShifted, 6>(strip, codes));
-  auto even = plus<Isa>(s04, s26);
-  auto s15 = plus<Isa>(two_squares<Isa, Type, kShifted, 1>(strip, codes),
-                       two_squares<Isa, Type, kShifted, 5>(strip, codes));
-  auto s37 = plus<Isa>(two_squares<Isa, Type, kShifted, 3>(strip, codes),
-                       two_squares<Isa, Type, kShifted, 7>(strip, codes));
-  auto odd = plus<Isa>(s15, s37);
-  return plus<Isa>(even, odd);
-}
-
-// An element of all blocks without its sign.
-template <typename Isa, typename Type, int kElement>
-SPARKFP4_INLINE typename Isa::Float wide_magnitude(const typename Isa::Int *x, typename Isa::Float source_scale) {
-  if constexpr (Type::kCodes) {
-    constexpr int kInHalf = kElement % 8;
-    constexpr int kVector = (kNibbles<Type> ? kInHalf % 2 : kInHalf / 4) + kElement / 8 * 2;
-    constexpr int kByte = kNibbles<Type> ? kInHalf / 2 : kInHalf % 4;
-    return code_magnitude<Isa, Type, kByte>(x[kVector], source_scale);
-  } else {
-    typename Isa::Int magnitude =
-        Isa::bit_and(x[Layout<Type>::kNarrow ? kElement / 2 : kElement], Isa::set(Layout<Type>::kMagnitude));
-    if constexpr (Layout<Type>::kNarrow && kElement % 2 == 1) {
-      return widen_high<Isa, Type>(magnitude);
-    } else {
-      return widen_low<Isa, Type>(magnitude);
-    }
-  }
-}
-
-template <typename Isa, typename Type, int... kElements>
-SPARKFP4_INLINE void widen_strip(const typename Isa::Int *x, typename Isa::Float source_scale, WideStrip<Isa> *strip,
-                                 std::integer_sequence<int, kElements...>) {
-  (Isa::store_floats(strip->w + kElements * Isa::kWidth, wide_magnitude<Isa, Type, kElements>(x, source_scale)), ...);
-}
-
-// The largest |w| of all blocks, as a Type's bits; what is not finite exceeds all that is.
-template <typename Isa, typename Type>
-SPARKFP4_INLINE typename Isa::Int strip_amax(const typename Isa::Int *x, typename Isa::Float source_scale) {
-  if constexpr (Type::kCodes) {
-    return largest_of_codes<Isa, Type>(largest_codes<Isa>(x), source_scale);
-  } else {
-    return largest_magnitudes<Isa, Type>(x);
-  }
-}
-
-// The scales of a strip, block by block: the compiler makes vectors of a block's products.
-template <typename Isa, sparkfp4_recipe kRecipe, typename Type>
-static void choose_by_block(const EncodeTask &task, int64_t block, const unsigned char *source,
-                            const float *block_scales, unsigned char *scales) {
-  for (int lane = 0; lane < Isa::kWidth; lane++) {
-    float source_scale = Type::kCodes ? block_scales[lane] : 1.0f;
-    float w[kBlock];
-    float amax = 0;
-    for (int i = 0; i < kBlock; i++) {
-      w[i] = widen<Type>(load_element<Type>(source + lane * Type::kBlockBytes, i, source_scale));
-      float magnitude = __builtin_fabsf(w[i]);
-      amax = magnitude > amax ? magnitude : amax;
-    }
-
-    scales[lane] = e4m3_byte(searched_scale<kRecipe, Type>(w, amax, task, block + lane));
-  }
-}
-
-// Writes the scales that the task's search gives a strip; block is its first one's place in the task.
-template <typename Isa, sparkfp4_recipe kRecipe, typename Type>
-static void choose_scales(const EncodeTask &task, int64_t block, const unsigned char *source,
-                          const float *block_scales, unsigned char *scales) {
-  if (task.search == SPARKFP4_WEIGHTED_HESSIAN) {
-    return choose_by_block<Isa, kRecipe, Type>(task, block, source, block_scales, scales);
-  }
-
-  typename Isa::Int x[Layout<Type>::kVectors];
-  load_strip<Isa, Type>(source, x);
-  typename Isa::Float source_scale = Isa::set_float(0);
-  if constexpr (Type::kCodes) {
-    source_scale = Isa::load_floats(block_scales);
-  }
-
-  WideStrip<Isa> strip;
-  widen_strip<Isa, Type>(x, source_scale, &strip, std::make_integer_sequence<int, kBlock>());
-  typename Isa::Float amax = widen_low<Isa, Type>(strip_amax<Isa, Type>(x, source_scale));
-  search_strip<Isa, kRecipe, Type>(strip, amax, task, block, scales);
-}
-
-// Of scales that are written already.
-template <typename Isa, sparkfp4_recipe kRecipe>
-SPARKFP4_INLINE Factors<Isa> given_factors(const unsigned char *scales, float global_scale) {
-  typename Isa::Int bytes = Isa::load_bytes(scales);
-  return {bytes, factor_of<Isa, kRecipe>(e4m3_value<Isa>(Isa::template shift_left<20>(bytes)), global_scale)};
-}
-
-// Loads a strip, writes its scales, unless they are given, and finds its thresholds. False, for which nothing is to be relied on, where d
-// or the source's scale leaves the range in which those are exact.
-template <typename Isa, sparkfp4_recipe kRecipe, typename Type, bool kGiven>
-SPARKFP4_INLINE bool prepare_strip(const unsigned char *source, const float *block_scales, float global_scale,
-                                   unsigned char *scales, typename Isa::Int *largest, Prepared<Isa, Type> *strip) {
-  using Int = typename Isa::Int;
-  Int x[Layout<Type>::kVectors];
-  load_strip<Isa, Type>(source, x);
-#pragma GCC unroll 16
-  for (int j = 0; j < Layout<Type>::kVectors; j++) {
-    strip->x[j] = x[j];
-  }
-
+SPARKFP4_INLINE typename Isa::Int load_prepared(const unsigned char *source, const float *block_scales,
+                                                Prepared<Isa, Type> *strip) {
   if constexpr (Type::kCodes) {
     strip->source_scale = Isa::load_floats(block_scales);
   }
 
-  Int amax = strip_amax<Isa, Type>(x, strip->source_scale);
+  if constexpr (kNibbles<Type>) {
+    typename Isa::Int halves[2];
+    Isa::load_pairs(source, halves);
+    strip->halves[0] = halves[0];
+    strip->halves[1] = halves[1];
+    return largest_of_codes<Isa, Type>(largest_nibbles<Isa, Type>(halves), strip->source_scale);
+  } else {
+    typename Isa::Int x[Layout<Type>::kVectors];
+    load_strip<Isa, Type>(source, x);
+#pragma GCC unroll 16
+    for (int j = 0; j < Layout<Type>::kVectors; j++) {
+      strip->x[j] = x[j];
+    }
+
+    return strip_amax<Isa, Type>(x, strip->source_scale);
+  }
+}
+
+// Finds what the codes of a strip are told by. False, for which nothing is to be relied on, where d or the source's scale
+// leaves the range in which that is exact.
+template <typename Isa, typename Type>
+SPARKFP4_INLINE bool find_thresholds(Prepared<Isa, Type> *strip) {
+  using Int = typename Isa::Int;
+  typename Isa::Float d = strip->d;
+  if constexpr (kNibbles<Type>) {
+    Int tables[2];
+    nibble_tables<Isa, Type>(d, strip->source_scale, tables);
+    strip->tables[0] = tables[0];
+    strip->tables[1] = tables[1];
+  } else {
+    Int bits[kThresholds];
+    if constexpr (Type::kCodes) {
+      thresholds_of_e4m3<Isa>(d, strip->source_scale, bits);
+    } else {
+      thresholds<Isa>(d, bits);
+      if constexpr (Layout<Type>::kNarrow) {
+        narrow<Isa, Type>(bits);
+      }
+    }
+
+#pragma GCC unroll 8
+    for (int i = 0; i < kThresholds; i++) {
+      strip->bits[i] = bits[i];
+    }
+  }
+
+  if constexpr (Type::kCodes) {
+    return within<Isa>(d, kMinScale, kMaxScale) && within<Isa>(strip->source_scale, kMinScale, kMaxScale);
+  } else {
+    return within<Isa>(d, kMinFactor, kMaxFactor);
+  }
+}
+
+// Loads a strip and writes its scales, unless they are given.
+template <typename Isa, sparkfp4_recipe kRecipe, typename Type, bool kGiven>
+SPARKFP4_INLINE void scale_strip(const unsigned char *source, const float *block_scales, float global_scale,
+                                 unsigned char *scales, typename Isa::Int *largest, Prepared<Isa, Type> *strip) {
+  typename Isa::Int amax = load_prepared<Isa, Type>(source, block_scales, strip);
   *largest = Isa::max_u32(*largest, amax);
   Factors<Isa> block;
   if constexpr (kGiven) {
@@ -328,56 +94,70 @@ SPARKFP4_INLINE bool prepare_strip(const unsigned char *source, const float *blo
     Isa::store_bytes(scales, block.bytes);
   }
 
-  Int bits[kThresholds];
-  thresholds<Isa>(block.d, bits);
-  if constexpr (Type::kCodes) {
-    narrow_codes<Isa, Type>(bits, strip->source_scale);
-  } else if constexpr (Layout<Type>::kNarrow) {
-    narrow<Isa, Type>(bits);
-  }
-
-#pragma GCC unroll 8
-  for (int i = 0; i < kThresholds; i++) {
-    strip->bits[i] = bits[i];
-  }
-
   strip->d = block.d;
-  if constexpr (Type::kCodes) {
-    return within<Isa>(block.d, kMinScale, kMaxScale) && within<Isa>(strip->source_scale, kMinScale, kMaxScale);
-  } else {
-    return within<Isa>(block.d, kMinFactor, kMaxFactor);
-  }
 }
 
-// Writes a strip's codes and adds its errors to the lanes from lane on.
+// Writes a strip's codes; gives its squares where kSums is true.
 template <typename Isa, typename Type, bool kSums>
-SPARKFP4_INLINE void finish_strip(const Prepared<Isa, Type> &strip, unsigned char *packed, ErrorLanes *sums, int lane) {
-  using Int = typename Isa::Int;
+SPARKFP4_INLINE Squares<Isa> finish_elements(const Prepared<Isa, Type> &strip, unsigned char *packed) {
   constexpr int kVectors = Layout<Type>::kVectors;
-  Int codes[kVectors];
+  typename Isa::Int codes[kVectors];
 #pragma GCC unroll 16
   for (int j = 0; j < kVectors; j++) {
     codes[j] = encode_vector<Isa, Type>(strip.x[j], strip.bits);
   }
 
   Isa::store_pairs(packed, pack_half<Isa, Type>(codes), pack_half<Isa, Type>(codes + kVectors / 2));
-  if constexpr (kSums) {
-    Squares<Isa> total;
-    if constexpr (std::is_same_v<Type, E4m3>) {
-      bool shifted = are_shifted_floats<Isa>(strip.x) &&
-                     Isa::all(Isa::less(strip.source_scale, Isa::set_float(kMaxShiftedScale)));
-      total = shifted ? sum_squares<Isa, Type, true>(strip, codes) : sum_squares<Isa, Type, false>(strip, codes);
-    } else {
-      total = sum_squares<Isa, Type, false>(strip, codes);
-    }
+  if constexpr (!kSums) {
+    return {Isa::set_float(0), Isa::set_float(0)};
+  } else if constexpr (std::is_same_v<Type, E4m3>) {
+    bool shifted = are_shifted_floats<Isa>(strip.x) &&
+                   Isa::all(Isa::less(strip.source_scale, Isa::set_float(kMaxShiftedScale)));
+    return shifted ? sum_squares<Isa, Type, true>(strip, codes) : sum_squares<Isa, Type, false>(strip, codes);
+  } else {
+    return sum_squares<Isa, Type, false>(strip, codes);
+  }
+}
 
+template <typename Isa, typename Type, bool kSums>
+SPARKFP4_INLINE Squares<Isa> finish_nibbles(const Prepared<Isa, Type> &strip, const unsigned char *source,
+                                            unsigned char *packed) {
+  using Int = typename Isa::Int;
+  Int x[2] = {Isa::load(source), Isa::load(source + 4 * Isa::kWidth)};
+  Int codes[2];
+  encode_nibbles<Isa>(x, strip.tables, codes);
+  Isa::store(packed, codes[0]);
+  Isa::store(packed + 4 * Isa::kWidth, codes[1]);
+  if constexpr (!kSums) {
+    return {Isa::set_float(0), Isa::set_float(0)};
+  } else {
+    Int halves[2];
+    Isa::split_pairs(codes[0], codes[1], halves);
+    return are_squares_exact<Isa, Type>(strip.source_scale) ? sum_squares_of_nibbles<Isa, Type, true>(strip, halves)
+                                                            : sum_squares_of_nibbles<Isa, Type, false>(strip, halves);
+  }
+}
+
+// Writes a strip's codes and adds its errors to the lanes from lane on.
+template <typename Isa, typename Type, bool kSums>
+SPARKFP4_INLINE void finish_strip(const Prepared<Isa, Type> &strip, const unsigned char *source, unsigned char *packed,
+                                  ErrorLanes *sums, int lane) {
+  Squares<Isa> total;
+  if constexpr (kNibbles<Type>) {
+    total = finish_nibbles<Isa, Type, kSums>(strip, source, packed);
+  } else {
+    total = finish_elements<Isa, Type, kSums>(strip, packed);
+  }
+
+  if constexpr (kSums) {
     Isa::accumulate(sums->squares + lane, total.weight);
     Isa::accumulate(sums->errors + lane, total.error);
   }
 }
 
-// Encodes up to kGroup strips, the first of which has lane 0, and raises largest. The first step is a long chain of
-// operations, most of all a division, and the second is short: strip by strip the processor would wait.
+// Encodes up to kGroup strips, the first of which has lane 0, and raises largest. Each step is a long chain of
+// operations, the first with a division in it: strip by strip the processor would wait, with more operations at hand than
+// it can keep back.
 template <typename Isa, sparkfp4_recipe kRecipe, typename Type, bool kSums, bool kSearched>
 SPARKFP4_INLINE void encode_group(const EncodeTask &group, typename Isa::Int *largest) {
   constexpr int64_t kStripBytes = Isa::kWidth * Type::kBlockBytes;
@@ -390,14 +170,26 @@ SPARKFP4_INLINE void encode_group(const EncodeTask &group, typename Isa::Int *la
       __builtin_prefetch(source + kPrefetch + j);
     }
 
+    // What is written is read from memory first.
+    for (int j = 0; j < Isa::kWidth * kPackedBlock; j += 64) {
+      __builtin_prefetch(group.packed + i * Isa::kWidth * kPackedBlock + kPrefetch / 2 + j, 1);
+    }
+
     const float *block_scales = Type::kCodes ? group.block_scales + i * Isa::kWidth : nullptr;
     unsigned char *scales = group.scales + i * Isa::kWidth;
     if constexpr (kSearched) {
       choose_scales<Isa, kRecipe, Type>(group, i * Isa::kWidth, source, block_scales, scales);
     }
 
-    exact &= prepare_strip<Isa, kRecipe, Type, kSearched>(source, block_scales, group.global_scale, scales, largest,
-                                                          &strips[i]);
+    scale_strip<Isa, kRecipe, Type, kSearched>(source, block_scales, group.global_scale, scales, largest, &strips[i]);
+    // Where the source is wider, all loads at once would wait for the memory.
+    if constexpr (!Type::kCodes) {
+      exact &= find_thresholds<Isa, Type>(&strips[i]);
+    }
+  }
+
+  for (int i = 0; Type::kCodes && i < count; i++) {
+    exact &= find_thresholds<Isa, Type>(&strips[i]);
   }
 
   if (!exact) {
@@ -406,7 +198,8 @@ SPARKFP4_INLINE void encode_group(const EncodeTask &group, typename Isa::Int *la
   }
 
   for (int i = 0; i < count; i++) {
-    finish_strip<Isa, Type, kSums>(strips[i], group.packed + i * Isa::kWidth * kPackedBlock, group.sums,
+    finish_strip<Isa, Type, kSums>(strips[i], group.source + i * kStripBytes,
+                                   group.packed + i * Isa::kWidth * kPackedBlock, group.sums,
                                    i * Isa::kWidth % kLanes);
   }
 }

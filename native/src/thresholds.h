@@ -12,6 +12,7 @@ namespace sparkfp4 {
 constexpr float kMinFactor = 0x1p-100f;
 constexpr float kMaxFactor = 0x1p125f;
 constexpr int kThresholds = 8;
+constexpr float kMidpoints[kThresholds] = {0, 0.25f, 0.75f, 1.25f, 1.75f, 2.5f, 3.5f, 5.0f};
 constexpr int kPrefetch = 4096;  // bytes ahead of the load
 
 template <typename Isa>
@@ -89,6 +90,24 @@ SPARKFP4_INLINE typename Isa::Int threshold(typename Isa::Float d, float m, floa
   Float remainder = Isa::sub_mul(nearest, d, midpoint);
   auto passes = kStrict ? Isa::less(margin, remainder) : Isa::less_equal(margin, remainder);
   return Isa::decrement_if(passes, Isa::as_int(nearest));
+}
+
+// Where a float near the threshold of midpoint i is known already: whether it passes. The remainder is exact where it
+// matters, and half the spacing is that at the midpoint.
+template <typename Isa, int kIndex>
+SPARKFP4_INLINE typename Isa::Mask passes(typename Isa::Float w, typename Isa::Float d) {
+  constexpr float kHalfSpacing = kMidpoints[kIndex] < 1 ? 0x1p-25f : kMidpoints[kIndex] < 2   ? 0x1p-24f
+                                                                 : kMidpoints[kIndex] < 4 ? 0x1p-23f
+                                                                                          : 0x1p-22f;
+  typename Isa::Float remainder = Isa::sub_mul(w, d, Isa::set_float(kMidpoints[kIndex]));
+  if constexpr (kIndex == 1) {
+    // A quarter of d is a float itself, and the next one passes.
+    return Isa::less(Isa::set_float(0), remainder);
+  } else if constexpr (kIndex % 2 == 1) {
+    return Isa::less(Isa::mul(d, Isa::set_float(kHalfSpacing)), remainder);
+  } else {
+    return Isa::less_equal(Isa::mul(d, Isa::set_float(-kHalfSpacing)), remainder);
+  }
 }
 
 // bits[0]: of the largest w whose quotient is zero, which has no sign; bits[i]: of the largest w that gets a code below

@@ -107,13 +107,37 @@ struct Search {
   Exact memory;
 
   Search(Random &random, int64_t cols)
-      : kind(random.once_in(100) ? SPARKFP4_WEIGHTED_HESSIAN : static_cast<sparkfp4_search>(random.below(4))),
+      : kind(random.once_in(20) ? SPARKFP4_WEIGHTED_HESSIAN : static_cast<sparkfp4_search>(random.below(4))),
         memory(random.masked(static_cast<size_t>(4 * values(cols)),
-                             kind == SPARKFP4_WEIGHTED_HESSIAN ? 0xbfffffff : 0x3fffffff)) {}
+                             kind == SPARKFP4_WEIGHTED_HESSIAN ? 0xbfffffff : 0x3fffffff)) {
+    if (kind == SPARKFP4_WEIGHTED_HESSIAN && !random.once_in(4)) {
+      add_products(random, cols / 16);
+    }
+  }
 
   const float *importance() const { return values(1) == 0 ? nullptr : reinterpret_cast<const float *>(memory.data()); }
 
  private:
+  // In place of any bits: sums of x xᵀ of a few random vectors, more or less alike in their channels, some of them zero.
+  void add_products(Random &random, int64_t blocks) {
+    for (int64_t block = 0; block < blocks; block++) {
+      float h[256] = {};
+      for (int64_t count = 1 + random.below(40); count > 0; count--) {
+        float x[16];
+        float common = static_cast<float>(random.below(2001) - 1000) / 500;
+        for (int i = 0; i < 16; i++) {
+          x[i] = i == block % 23 ? 0 : common + static_cast<float>(random.below(2001) - 1000) / 1000;
+        }
+
+        for (int i = 0; i < 256; i++) {
+          h[i] += x[i / 16] * x[i % 16];
+        }
+      }
+
+      std::memcpy(memory.data() + block * static_cast<int64_t>(sizeof h), h, sizeof h);
+    }
+  }
+
   int64_t values(int64_t cols) const {
     return kind == SPARKFP4_WEIGHTED_HESSIAN ? 16 * cols : kind == SPARKFP4_WEIGHTED ? cols : 0;
   }
@@ -182,12 +206,26 @@ size_t code_bytes(sparkfp4_codes codes, int64_t rows, int64_t cols) {
   return static_cast<size_t>(rows * row);
 }
 
+// Scales from 2^-4 to 2^4, as tensors have them, some of them with few bits.
+void draw_near(Random &random, sparkfp4_scale_type type, const Exact &scales) {
+  static const int kFractionBits[] = {23, 7, 10, 0};
+  static const size_t kBytes[] = {4, 2, 2, 1};
+  static const uint32_t kBias[] = {127, 127, 15, 127};
+  for (size_t i = 0; i < scales.size(); i += kBytes[type]) {
+    auto fraction = static_cast<uint32_t>(random.below(int64_t{1} << kFractionBits[type]));
+    fraction = random.once_in(4) ? fraction & ((7u << kFractionBits[type]) >> 3) : fraction;
+    uint32_t bits = (kBias[type] - 4 + static_cast<uint32_t>(random.below(8))) << kFractionBits[type] | fraction;
+    std::memcpy(scales.data() + i, &bits, kBytes[type]);
+  }
+}
+
 void stored(Random &random, int round) {
   sparkfp4_scheme scheme = {static_cast<sparkfp4_codes>(random.below(3)),
                             static_cast<sparkfp4_scale_type>(random.below(4)), random.below(4), 16 * random.below(5)};
   static const size_t kScaleBytes[] = {4, 2, 2, 1};
   static const uint32_t kScaleMasks[] = {0xbfffffff, 0xbfffbfff, 0xbfffbfff, 0x7f7f7f7f};
   int64_t cols = 16 * random.below(random.once_in(4) ? 40 : 9);
+  bool near = random.once_in(2);
   uint32_t code_mask = scheme.codes == SPARKFP4_E4M3 ? 0xbfbfbfbf : ~0u;
   std::vector<Exact> memory;
   std::vector<sparkfp4_quantized_segment> segments;
@@ -197,6 +235,10 @@ void stored(Random &random, int round) {
     size_t scales = static_cast<size_t>(blocks(rows, scheme.block_rows) * blocks(cols, scheme.block_cols));
     memory.push_back(random.source(code_bytes(scheme.codes, rows, cols), code_mask));
     memory.push_back(random.source(scales * kScaleBytes[scheme.scales], kScaleMasks[scheme.scales]));
+    if (near) {
+      draw_near(random, scheme.scales, memory.back());
+    }
+
     segments.push_back({memory[memory.size() - 2].data(), memory.back().data(), rows});
     total += rows * cols;
   }

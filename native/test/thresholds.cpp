@@ -2,8 +2,10 @@
 //
 // Where the midpoints of E2M1 times d lie among the floats depends on the 2^23 mantissas of d alone as long as nothing
 // is subnormal or overflows. So all of them are tried at one exponent, and a sample of them at each other exponent of
-// the range that the tier trusts: each threshold and the float after it are divided by d.
+// the range that the tier trusts: each threshold and the float after it are divided by d. passes() must tell the two
+// apart, too.
 #include <cstdio>
+#include <utility>
 
 #include ISA_HEADER
 #include "thresholds.h"
@@ -17,8 +19,16 @@ constexpr uint32_t kOne = 0x3f800000;
 constexpr uint32_t kMantissas = 1 << 23;
 
 // Whether a quotient has left what lies below threshold i.
-bool passes(float quotient, int i) {
+bool is_above(float quotient, int i) {
   return i == 0 ? quotient > 0 : e2m1_index(quotient) >= static_cast<uint32_t>(i);
+}
+
+template <int... kIndices>
+bool pass_alike(const ISA::Int *bits, ISA::Float d, std::integer_sequence<int, kIndices...>) {
+  auto above = [&](int i) { return ISA::as_float(ISA::add_int(bits[i], ISA::set(1))); };
+  return ((ISA::lanes(passes<ISA, 1 + kIndices>(ISA::as_float(bits[1 + kIndices]), d)) == 0 &&
+           ISA::all(passes<ISA, 1 + kIndices>(above(1 + kIndices), d))) &&
+          ...);
 }
 
 bool check(const uint32_t *d_bits) {
@@ -29,13 +39,21 @@ bool check(const uint32_t *d_bits) {
 
   ISA::Int bits[kThresholds];
   thresholds<ISA>(ISA::as_float(ISA::load(reinterpret_cast<const unsigned char *>(d))), bits);
+  ISA::Float factors = ISA::as_float(ISA::load(reinterpret_cast<const unsigned char *>(d)));
+  // Codes are told by it, whose limits are narrower.
+  if (d[0] >= 0x1p-60f && d[0] <= 0x1p60f &&
+      !pass_alike(bits, factors, std::make_integer_sequence<int, kThresholds - 1>())) {
+    std::printf("passes() is wrong beside a threshold of d from %a\n", d[0]);
+    return false;
+  }
+
   for (int i = 0; i < kThresholds; i++) {
     uint32_t last_below[kWidth];
     std::memcpy(last_below, &bits[i], sizeof last_below);
     for (int lane = 0; lane < kWidth; lane++) {
       float below = bits_as<float>(last_below[lane]) / d[lane];
       float above = bits_as<float>(last_below[lane] + 1) / d[lane];
-      if (passes(below, i) || !passes(above, i)) {
+      if (is_above(below, i) || !is_above(above, i)) {
         std::printf("threshold %d of d = %a: %a gives %a, the next float %a\n", i, d[lane],
                     bits_as<float>(last_below[lane]), below, above);
         return false;

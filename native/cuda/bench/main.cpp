@@ -1,5 +1,6 @@
 // Rates of the CUDA kernels beside the device's own copy. Prints Markdown tables.
-// usage: sparkfp4-cuda-bench [ROUNDS [HOST_ROUNDS]]      exit status 77 where there is no device
+// usage: sparkfp4-cuda-bench [ROUNDS [HOST_ROUNDS [NAME]]]      exit status 77 where there is no device
+// NAME: only the works of weights in device memory that have it in their names, and the copy.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -150,13 +151,17 @@ struct Work {
 
 class Bench {
  public:
-  Bench(Units &units, int rounds) : units_(units), rounds_(rounds) {
+  Bench(Units &units, int rounds, std::string only) : units_(units), rounds_(rounds), only_(std::move(only)) {
     check(cudaStreamCreate(&stream_), "create a stream");
     check(cudaEventCreate(&start_), "create an event");
     check(cudaEventCreate(&end_), "create an event");
   }
 
   void add(const std::string &name, double bytes, std::function<int(int)> run, int repeats = 0) {
+    if (!works_.empty() && name.find(only_) == std::string::npos) {
+      return;
+    }
+
     works_.push_back({name, bytes, std::move(run), repeats == 0 ? units_.count : repeats, {}});
   }
 
@@ -331,6 +336,7 @@ class Bench {
 
   Units &units_;
   int rounds_;
+  std::string only_;
   cudaStream_t stream_;
   cudaEvent_t start_;
   cudaEvent_t end_;
@@ -399,8 +405,9 @@ void bench_host(int rounds) {
 int main(int argc, char **argv) {
   int rounds = argc > 1 ? std::atoi(argv[1]) : 21;
   int host_rounds = argc > 2 ? std::atoi(argv[2]) : std::min(rounds, 5);
+  std::string only = argc > 3 ? argv[3] : "";
   if (rounds < 1 || host_rounds < 0) {
-    std::fprintf(stderr, "usage: sparkfp4-cuda-bench [ROUNDS [HOST_ROUNDS]]\n");
+    std::fprintf(stderr, "usage: sparkfp4-cuda-bench [ROUNDS [HOST_ROUNDS [NAME]]]\n");
     return 2;
   }
 
@@ -415,19 +422,22 @@ int main(int argc, char **argv) {
               properties.l2CacheSize >> 20);
   {
     Units experts(2048, 8);
-    Bench bench(experts, rounds);
+    Bench bench(experts, rounds, only);
     bench.plain(true);
     bench.run("An expert's gate and up");
   }
 
   {
     Units large(32768, 2);
-    Bench bench(large, rounds);
+    Bench bench(large, rounds, only);
     bench.plain(true);
     bench.run("Large units");
   }
 
-  bench_keys(rounds);
+  if (only.empty()) {
+    bench_keys(rounds);
+  }
+
   if (host_rounds > 0) {
     bench_host(host_rounds);
   }

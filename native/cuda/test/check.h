@@ -137,6 +137,8 @@ void test_each_plain(sparkfp4_cuda_context *context);
 void test_each_quantized(sparkfp4_cuda_context *context);
 void test_each_keys(sparkfp4_cuda_context *context);
 void test_keys(sparkfp4_cuda_context *context);
+void test_each_layouts(sparkfp4_cuda_context *context);
+void test_layouts(sparkfp4_cuda_context *context);
 void test_plain(sparkfp4_cuda_context *context);
 void test_all_bf16(sparkfp4_cuda_context *context);
 void test_quantized(sparkfp4_cuda_context *context);
@@ -150,3 +152,6 @@ void test_failures();
 void test_large(sparkfp4_cuda_context *context);
 // In a process of its own: what a bad address comes to. The exit status.
 int bad_address();
+void test_pinned(sparkfp4_cuda_context *context);
+void test_threads();
+int second_device();

@@ -65,6 +65,11 @@ void test_refusals() {
   require(sparkfp4_cuda_create(-1, nullptr, &context) == SPARKFP4_CUDA_INVALID, "a negative device");
   require(sparkfp4_cuda_create(4711, nullptr, &context) == SPARKFP4_CUDA_NO_DEVICE, "no such device");
   require(context == nullptr, "no context");
+  void *memory = nullptr;
+  require(sparkfp4_cuda_pin(-1, 1, &memory) == SPARKFP4_CUDA_INVALID, "pinned for a negative device");
+  require(sparkfp4_cuda_pin(0, 0, &memory) == SPARKFP4_CUDA_INVALID, "no bytes");
+  require(sparkfp4_cuda_pin(4711, 1, &memory) == SPARKFP4_CUDA_NO_DEVICE, "pinned for no such device");
+  require(memory == nullptr, "nothing pinned");
   require(sparkfp4_cuda_create(0, nullptr, &context) == SPARKFP4_CUDA_OK, "create");
   Bytes data(64);
   sparkfp4_segment segment = {data.data(), 2};

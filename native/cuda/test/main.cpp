@@ -14,6 +14,10 @@ int main(int argc, char **argv) {
     return bad_address();
   }
 
+  if (argc > 1 && std::string(argv[1]) == "second-device") {
+    return second_device();
+  }
+
   sparkfp4_cuda_context *context;
   require(sparkfp4_cuda_create(0, nullptr, &context) == SPARKFP4_CUDA_OK, "create");
   struct Test {
@@ -25,10 +29,13 @@ int main(int argc, char **argv) {
     test_each_quantized(all);
     test_each_mxfp4(all);
     test_each_keys(all);
+    test_each_layouts(all);
   };
   const Test kTests[] = {{"each", each},
                          {"each-keys", test_each_keys},
                          {"keys", test_keys},
+                         {"each-layouts", test_each_layouts},
+                         {"layouts", test_layouts},
                          {"plain", test_plain},
                          {"all-bf16", test_all_bf16},
                          {"quantized", test_quantized},
@@ -37,6 +44,8 @@ int main(int argc, char **argv) {
                          {"search", test_search},
                          {"search-limits", test_search_limits},
                          {"sums-in-order", test_sums_in_order},
+                         {"pinned", test_pinned},
+                         {"threads", [](sparkfp4_cuda_context *) { test_threads(); }},
                          {"failures", [](sparkfp4_cuda_context *) { test_failures(); }},
                          {"large", test_large}};
   for (const Test &test : kTests) {
@@ -56,7 +65,9 @@ int main(int argc, char **argv) {
 
   sparkfp4_cuda_destroy(context);
   // A sticky error takes the process with it.
-  std::string child = std::string("'") + argv[0] + "' bad-address";
-  require(argc > 1 || std::system(child.c_str()) == 0, "a bad address is sticky");
+  std::string child = std::string("'") + argv[0] + "' ";
+  require(argc > 1 || std::system((child + "bad-address").c_str()) == 0, "a bad address is sticky");
+  require(argc > 1 || sparkfp4_cuda_device_count() < 2 || std::system((child + "second-device").c_str()) == 0,
+          "the first device is not touched by calls on the second");
   return 0;
 }

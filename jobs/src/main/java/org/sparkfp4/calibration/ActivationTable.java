@@ -11,12 +11,14 @@ import static org.apache.spark.sql.functions.size;
 import static org.apache.spark.sql.functions.udf;
 
 import java.io.IOException;
+import java.net.URI;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Predicate;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.Column;
@@ -26,7 +28,10 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.api.java.UDF1;
 import org.apache.spark.sql.expressions.UserDefinedFunction;
 import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.FractionalType;
+import org.apache.spark.sql.types.IntegralType;
 import org.sparkfp4.formats.Nvfp4;
 import org.sparkfp4.plan.SourceFile;
 import org.sparkfp4.safetensors.RawFileSystem;
@@ -71,12 +76,16 @@ public final class ActivationTable implements ActivationSource {
     this.binary = table.schema().apply("values").dataType().equals(DataTypes.BinaryType);
     if (binary) {
       requireColumn(columns, "dtype");
-    } else if (!(table.schema().apply("values").dataType() instanceof ArrayType)) {
-      throw new IllegalArgumentException("Invalid table " + name + ": column values is "
-          + table.schema().apply("values").dataType().sql() + ", must be ARRAY<FLOAT> or BINARY");
+    } else {
+      requireArray("values", "ARRAY<FLOAT> or BINARY", type -> type instanceof FractionalType);
     }
 
+    requireType("token", "an integer", ActivationTable::isWhole);
     this.routed = columns.contains("experts");
+    if (routed) {
+      requireArray("experts", "an array of integers", ActivationTable::isWhole);
+    }
+
     findInputs();
   }
 
@@ -87,13 +96,31 @@ public final class ActivationTable implements ActivationSource {
     }
   }
 
+  private void requireArray(String column, String expected, Predicate<DataType> element) {
+    requireType(column, expected, type -> type instanceof ArrayType array && element.test(array.elementType()));
+  }
+
+  /** A cast would cut fractions off, and make null of what is no number. */
+  private void requireType(String column, String expected, Predicate<DataType> holds) {
+    DataType type = table.schema().apply(column).dataType();
+    if (!holds.test(type)) {
+      throw new IllegalArgumentException(
+          "Invalid table " + name + ": column " + column + " is " + type.sql() + ", must be " + expected);
+    }
+  }
+
+  private static boolean isWhole(DataType type) {
+    return type instanceof IntegralType;
+  }
+
   private void findInputs() {
     Column bytes = expr("CASE dtype WHEN 'F32' THEN 4 WHEN 'F16' THEN 2 WHEN 'BF16' THEN 2 END");
     Column cols = binary ? length(col("values")).divide(bytes) : size(col("values")).cast("double");
-    Column whole = binary ? cols : expr("IF(exists(values, v -> v IS NULL), NULL, 1)");
+    Column whole = binary ? cols : expr("IF(values IS NULL OR exists(values, v -> v IS NULL), NULL, 1)");
     Column experts = routed ? col("experts") : lit(null);
+    Column holes = routed ? expr("IF(exists(experts, e -> e IS NULL), 1, NULL)") : lit(null);
     List<Row> modules = table.groupBy("module")
-        .agg(min(cols), max(cols), count(lit(1)), count(whole), count(col("token")), count(experts))
+        .agg(min(cols), max(cols), count(lit(1)), count(whole), count(col("token")), count(experts), count(holes))
         .orderBy("module")
         .collectAsList();
     for (Row row : modules) {
@@ -109,6 +136,7 @@ public final class ActivationTable implements ActivationSource {
       require(module, k > 0 && k % Nvfp4.BLOCK == 0, "its K is " + number(k) + ", must be a multiple of "
           + Nvfp4.BLOCK + "; leave the module out");
       require(module, row.getLong(6) == 0 || row.getLong(6) == rows, "some of its tokens have experts, and some none");
+      require(module, row.getLong(7) == 0, "a token has a null among its experts");
       inputs.add(new FoundInput(module, (long) k, row.getLong(6) > 0, name));
     }
 
@@ -166,7 +194,8 @@ public final class ActivationTable implements ActivationSource {
     List<SourceFile> files = new ArrayList<>();
     try {
       for (String file : table.inputFiles()) {
-        Path path = new Path(file);
+        // a URI, whose escapes a path does not have
+        Path path = new Path(URI.create(file));
         FileStatus status = RawFileSystem.of(path, spark.sessionState().newHadoopConf()).getFileStatus(path);
         files.add(new SourceFile(file, status.getLen(), status.getModificationTime()));
       }

@@ -9,6 +9,9 @@ import scala.Tuple2;
 
 /** The sums of one input's band while its tokens are read; of experts, one for each that a token went to. */
 final class ModuleSums {
+  /** The largest magnitude whose square a float holds, as the means of squares are stored. */
+  private static final double LARGEST = Math.sqrt(Float.MAX_VALUE);
+
   private final CalibrationPlan plan;
   private final InputModule input;
   private final int band;
@@ -41,7 +44,7 @@ final class ModuleSums {
     long[][] experts = input.experts() == 0 ? null : experts(slab, routing);
     for (int token = 0; token < slab.tokens() && refused == null; token++) {
       slab.load(token, x);
-      requireFinite(slab, token);
+      requireUsable(slab, token);
       if (refused == null && input.experts() == 0) {
         sums(0).add(slab.firstToken() + token, x);
       } else if (refused == null) {
@@ -85,11 +88,17 @@ final class ModuleSums {
     return sums.computeIfAbsent(expert, key -> new BandSums(first, width, input.cols(), plan.hessian()));
   }
 
-  private void requireFinite(ActivationSlab slab, int token) {
+  private void requireUsable(ActivationSlab slab, int token) {
     for (int i = 0; i < x.length; i++) {
       if (!Double.isFinite(x[i])) {
         refused = new Partial.Refused("Invalid activation: " + x[i] + " at column " + i + " of " + slab.describe(token)
             + ", must be finite; mend the run that recorded it, or leave the module out");
+        return;
+      }
+
+      if (Math.abs(x[i]) > LARGEST) {
+        refused = new Partial.Refused("Invalid activation: " + x[i] + " at column " + i + " of " + slab.describe(token)
+            + ", no F32 holds its square; mend the run that recorded it, or leave the module out");
         return;
       }
     }

@@ -2,6 +2,7 @@ package org.sparkfp4.calibration;
 
 import com.fasterxml.jackson.annotation.JsonIgnoreProperties;
 import com.fasterxml.jackson.annotation.JsonProperty;
+import java.io.Serializable;
 import java.util.List;
 import java.util.Objects;
 import org.sparkfp4.plan.SourceFile;
@@ -58,7 +59,8 @@ public record StatisticsIndex(
   public record StatisticsFile(
       @JsonProperty(required = true) String name,
       @JsonProperty(required = true) long length,
-      @JsonProperty(required = true) String sha256) {
+      @JsonProperty(required = true) String sha256)
+      implements Serializable {
     public StatisticsFile {
       Objects.requireNonNull(sha256, "sha256");
       if (name.isEmpty() || name.contains("/") || name.startsWith(".")) {

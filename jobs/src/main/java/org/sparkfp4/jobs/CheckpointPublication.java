@@ -49,7 +49,7 @@ final class CheckpointPublication implements Publication {
 
   @Override
   public void publish(List<ShardRecord> records, OutputLock lock, Configuration conf) throws IOException {
-    SourceChecksums.Found sums = new SourceChecksums(spark, plan).find(records);
+    SourceChecksums.Found sums = new SourceChecksums(spark, plan.input(), plan.sources()).find(records);
     stages.end("complete the source's checksums", sums.bytesRead(), 0);
     publisher.publish(records, sums.checksums(), lock, conf);
     stages.end("check what was written and publish it", 0, 0);

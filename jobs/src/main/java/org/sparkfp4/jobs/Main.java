@@ -1,6 +1,7 @@
 package org.sparkfp4.jobs;
 
 import org.apache.spark.sql.SparkSession;
+import org.sparkfp4.columnar.SparkVersion;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.TypeConversionException;
@@ -18,9 +19,9 @@ import scala.Option;
     versionProvider = Version.class,
     mixinStandardHelpOptions = true,
     subcommands = {
-      QuantizeCommand.class, CalibrateCommand.class, QuantizeActivationsCommand.class, VerifyCommand.class,
-      QuantizeKeysCommand.class, VerifyKeysCommand.class, ExportKeysCommand.class, InspectCommand.class,
-      SynthesizeCommand.class, DemoCommand.class
+      QuantizeCommand.class, CalibrateCommand.class, QuantizeActivationsCommand.class, ConvertCommand.class,
+      VerifyCommand.class, QuantizeKeysCommand.class, VerifyKeysCommand.class, ExportKeysCommand.class,
+      InspectCommand.class, SynthesizeCommand.class, DemoCommand.class
     },
     exitCodeListHeading = "%nExit status:%n",
     exitCodeList = {
@@ -56,6 +57,13 @@ public final class Main {
 
   /** Runs a command and gives its exit status; what it says goes to standard output, its errors to standard error. */
   static int run(String... arguments) {
+    try {
+      SparkVersion.current().requireSupported();
+    } catch (IllegalStateException e) {
+      System.err.println(e.getMessage());
+      return CommandLine.ExitCode.SOFTWARE;
+    }
+
     return commandLine().execute(arguments);
   }
 

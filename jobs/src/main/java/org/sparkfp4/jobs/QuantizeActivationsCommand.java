@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.Callable;
+import java.util.function.Supplier;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
@@ -50,6 +51,11 @@ final class QuantizeActivationsCommand implements Callable<Integer> {
       description = "Folder for <module>.input_packed, .input_scale and .input_global_scale.")
   private String output;
 
+  @Option(names = "--layout", defaultValue = ActivationLayout.LINEAR, paramLabel = "NAME",
+      description = "linear (default), block scales one after another; or trt-edge-llm, in words of four with bytes 1 and 2 "
+          + "exchanged, as TensorRT Edge-LLM's NVFP4Tensor reads those of activations; K a multiple of 64.")
+  private String layoutName;
+
   @Option(names = "--statistics", paramLabel = "DIR", converter = FolderText.class,
       description = "Statistics that calibrate made: their global scales, where they have the module, and not one of "
           + "each tensor's own amax.")
@@ -73,7 +79,8 @@ final class QuantizeActivationsCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws IOException {
-    InputScaleRule rule = rule();
+    InputScaleRule rule = option(() -> InputScaleRule.named(inputScale));
+    ActivationLayout layout = option(() -> ActivationLayout.named(layoutName));
     SparkSession spark = Session.start("sparkfp4 quantize-activations " + input);
     RunSettings settings = RunSettings.of(spark);
     Configuration conf = spark.sessionState().newHadoopConf();
@@ -83,7 +90,6 @@ final class QuantizeActivationsCommand implements Callable<Integer> {
     List<Checkpoint> files = Checkpoint.openFiles(conf, input);
     List<String> uncalibrated = new ArrayList<>();
     Map<String, Float> amax = amax(conf, rule, files, uncalibrated);
-    ActivationLayout layout = new ActivationLayout();
     QuantizationPlan plan = new ActivationPlanner(
         files, layout,
         new PlanOptions(
@@ -154,9 +160,10 @@ final class QuantizeActivationsCommand implements Callable<Integer> {
     out.flush();
   }
 
-  private InputScaleRule rule() {
+  /** A value that is none of those that an option takes is a mistake in the command line. */
+  private <T> T option(Supplier<T> value) {
     try {
-      return InputScaleRule.named(inputScale);
+      return value.get();
     } catch (IllegalArgumentException e) {
       throw new ParameterException(spec.commandLine(), e.getMessage(), e);
     }

@@ -1,6 +1,8 @@
 package org.sparkfp4.jobs;
 
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
@@ -9,10 +11,14 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
 import org.sparkfp4.calibration.Statistics;
+import org.sparkfp4.calibration.StatisticsCheck;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.ModelFamily;
+import org.sparkfp4.convert.ConvertRequest;
+import org.sparkfp4.convert.StagedConversion;
 import org.sparkfp4.formats.ScaleSearch;
 import org.sparkfp4.kernels.KernelChoice;
+import org.sparkfp4.layouts.ExpertLayout;
 import org.sparkfp4.layouts.Layout;
 import org.sparkfp4.layouts.Layouts;
 import org.sparkfp4.plan.PlanOptions;
@@ -24,6 +30,7 @@ import org.sparkfp4.report.ExpertLoad;
 import org.sparkfp4.report.ReportFiles;
 import org.sparkfp4.report.Stages;
 import org.sparkfp4.safetensors.RawFileSystem;
+import org.sparkfp4.sink.AtomicFile;
 import org.sparkfp4.sink.CheckpointPublisher;
 import org.sparkfp4.sink.OutputFolder;
 import org.sparkfp4.sink.ShardRecord;
@@ -63,8 +70,13 @@ final class QuantizeCommand implements Callable<Integer> {
       names = "--layout",
       defaultValue = "modelopt",
       paramLabel = "NAME",
-      description = "modelopt (default) or compressed-tensors.")
+      description = "modelopt (default), compressed-tensors, or one that stacks the routed experts for a runtime: "
+          + "trt-edge-llm-sm110, trt-edge-llm-sm12x, blackwell-moe, marlin-edge, marlin-vllm, cublas-128x4, scales-8x4 or "
+          + "trtllm-gen.")
   private String layout;
+
+  @Mixin
+  private InitializerNamesOption initializerNames;
 
   @Option(
       names = "--scale-search",
@@ -144,24 +156,47 @@ final class QuantizeCommand implements Callable<Integer> {
     QuantizationPlan plan =
         statisticsOption.weigh(conf, plan(settings, source, family, statistics), statistics);
     print(PlanSummary.of(plan, family).text());
+    OutputFolder out = new OutputFolder(storage.fs(), folder);
+    StagedConversion conversion = conversion(plan, source, out, conf);
     if (dryRun) {
       return CommandLine.ExitCode.OK;
     }
 
     stages.end("start, read headers and plan", 0, 0);
     KernelProbe.require(spark, kernels);
-    OutputFolder out = new OutputFolder(storage.fs(), folder);
+    if (conversion != null && conversion.isComplete()) {
+      print(folder + " is complete: nothing to do" + System.lineSeparator());
+      return CommandLine.ExitCode.OK;
+    }
+
+    if (plan.importance() != null) {
+      new StatisticsCheck(spark, statistics).require(plan.importance());
+    }
+
     ResumeHint hint = new ResumeHint(spec.commandLine().getErr(), ResumeHint.command(spec));
     try {
+      // shards of a layout with stacked experts are made by a second step, from those of the first
+      OutputFolder shards = conversion == null ? out : conversion.staged();
       CheckpointPublisher publisher =
-          new CheckpointPublisher(out, source, family, plan, layout(), Version.product());
+          new CheckpointPublisher(shards, source, family, plan, layout(), Version.product());
       ExpertLoad load = statistics == null ? null : ExpertLoad.read(conf, statistics.folder().toString());
-      CheckpointPublication publication = new CheckpointPublication(spark, plan, family, out, publisher, load, stages);
-      List<ShardRecord> records =
-          new QuantizeJob(
-                  spark, plan, out, layout().recipe(), kernels, Map.of(), verbosity.progress(settings.progress()),
-                  stages, publication)
-              .run(overwrite);
+      CheckpointPublication publication =
+          new CheckpointPublication(spark, plan, family, shards, publisher, load, stages);
+      QuantizeJob job = new QuantizeJob(
+          spark, plan, shards, layout().recipe(), kernels, Map.of(), verbosity.progress(settings.progress()), stages,
+          publication);
+      List<ShardRecord> records = new ArrayList<>();
+      if (conversion == null) {
+        records.addAll(job.run(overwrite));
+      } else {
+        String kept = conversion.run(
+            spark, () -> records.addAll(job.run(false)), overwrite, settings.commit(), kernels.tier(),
+            Version.product());
+        stages.end("arrange experts in layout " + layout, 0, 0);
+        AtomicFile.write(out.fs(), out.report(), publication.report(records).json());
+        print(kept + System.lineSeparator());
+      }
+
       if (report != null) {
         report.write(publication.report(records), spark);
       }
@@ -172,6 +207,16 @@ final class QuantizeCommand implements Callable<Integer> {
     } finally {
       hint.close();
     }
+  }
+
+  /** The second step to a layout with stacked experts; null for other layouts. */
+  private StagedConversion conversion(
+      QuantizationPlan plan, Checkpoint source, OutputFolder out, Configuration conf) throws IOException {
+    ConvertRequest request =
+        option(() -> new ConvertRequest(layout, initializerNames.file(), plan.options().maxShardBytes()));
+    return ExpertLayout.named(layout).isEmpty()
+        ? null
+        : StagedConversion.of(plan, (ObjectNode) source.config(), request, out, conf);
   }
 
   private void print(String text) {

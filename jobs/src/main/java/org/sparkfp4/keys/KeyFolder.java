@@ -68,7 +68,7 @@ final class KeyFolder {
     }
 
     LinkCheck.require(fs, path);
-    staging.requireNoRunOf(List.of(StagingFolder.CHECKPOINT_PLAN));
+    staging.requireNoRunOf(List.of(StagingFolder.CHECKPOINT_PLAN, StagingFolder.CONVERSION_PLAN));
     FileStatus[] entries = fs.listStatus(path);
     if (entries.length > 0 && !fs.exists(staging.root()) && read(index()) == null) {
       throw new IOException("Cannot write to " + path + ": it is not empty and holds no cache of Spark FP4 (it has "

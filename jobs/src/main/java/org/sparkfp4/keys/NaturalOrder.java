@@ -5,7 +5,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /** The order in which people count layers: layers.2 before layers.10. */
-final class NaturalOrder implements Comparator<String> {
+public final class NaturalOrder implements Comparator<String> {
   private static final Pattern PIECE = Pattern.compile("[0-9]+|[^0-9]+");
 
   @Override

@@ -1,11 +1,16 @@
 package org.sparkfp4.layouts;
 
+import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /** The layouts that checkpoints are written in. */
 public final class Layouts {
-  private static final List<Layout> ALL = List.of(new ModelOptLayout(), new CompressedTensorsLayout());
+  private static final List<Layout> ALL = Stream.concat(
+          Stream.of(new ModelOptLayout(), new CompressedTensorsLayout()),
+          Arrays.stream(ExpertLayout.values()).map(ArrangedLayout::new))
+      .toList();
 
   private Layouts() {}
 

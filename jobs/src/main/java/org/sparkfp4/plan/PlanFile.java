@@ -17,6 +17,7 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.sparkfp4.safetensors.AtomicRename;
 import org.sparkfp4.safetensors.RawFileSystem;
 import org.sparkfp4.safetensors.Utf8Json;
 
@@ -85,18 +86,18 @@ public final class PlanFile {
   }
 
   /**
-   * Writes a plan, in the place of one that is there. Readers see the old plan, none, or all of the new one.
+   * Writes a plan, in the place of one that is there. Readers see the old plan or all of the new one.
    */
   public static void write(Configuration configuration, Path path, QuantizationPlan plan) throws IOException {
     FileSystem fileSystem = RawFileSystem.of(path, configuration);
-    Path unfinished = new Path(path.getParent(), "." + path.getName() + ".unfinished");
-    try (OutputStream out = new BufferedOutputStream(fileSystem.create(unfinished, true), BUFFER_BYTES)) {
+    boolean object = RawFileSystem.isObjectStore(fileSystem);
+    Path written = object ? path : new Path(path.getParent(), "." + path.getName() + ".unfinished");
+    try (OutputStream out = new BufferedOutputStream(fileSystem.create(written, true), BUFFER_BYTES)) {
       JSON.writeValue(out, plan);
     }
 
-    fileSystem.delete(path, false);
-    if (!fileSystem.rename(unfinished, path)) {
-      throw new IOException("Cannot write plan " + path + ": renaming " + unfinished + " failed");
+    if (!object) {
+      AtomicRename.replace(fileSystem, written, path);
     }
 
     LAST.set(new Known(fileSystem.getFileStatus(path), plan));

@@ -16,6 +16,8 @@ public record UnitTensor(int member, Part part, TensorInfo output) {
     PACKED,
     /** E4M3 block scales, {@code [rows, K/16]}. */
     SCALES,
+    /** The same in words of four, bytes 1 and 2 of each exchanged, {@code [rows, K/16]}, K a multiple of 64. */
+    SCALE_WORDS,
     /** The unit's global scale as the layout stores it, fp32. */
     GLOBAL_SCALE,
     /** The activations' global scale as the layout stores it, fp32: 1.0 where there are no statistics. */

@@ -14,6 +14,8 @@ import org.apache.arrow.vector.IntVector;
 import org.apache.arrow.vector.VarBinaryVector;
 import org.apache.arrow.vector.VarCharVector;
 import org.apache.arrow.vector.ipc.message.ArrowFieldNode;
+import org.apache.arrow.vector.types.pojo.Field;
+import org.apache.arrow.vector.types.pojo.FieldType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
@@ -70,8 +72,9 @@ final class BatchBuilder {
 
   private FieldVector scalars(int column, List<SourceRow> rows) {
     StructField field = fields[column];
-    FieldVector vector = ArrowUtils.toArrowField(field.name(), field.dataType(), field.nullable(), "UTC", false)
-        .createVector(allocator);
+    // not by toArrowField: versions of Spark differ in its arguments
+    FieldType type = new FieldType(field.nullable(), ArrowUtils.toArrowType(field.dataType(), "UTC", false), null);
+    FieldVector vector = new Field(field.name(), type, List.of()).createVector(allocator);
     vector.setInitialCapacity(rows.size());
     vector.allocateNew();
     for (int row = 0; row < rows.size(); row++) {

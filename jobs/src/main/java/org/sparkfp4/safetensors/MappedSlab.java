@@ -5,6 +5,7 @@ import java.util.function.Consumer;
 import org.apache.arrow.memory.ForeignAllocation;
 import org.apache.arrow.memory.util.MemoryUtil;
 import org.sparkfp4.kernels.FaultGuard;
+import org.sparkfp4.kernels.NativeLibrary;
 
 /** A mapped range of a file, unmapped when the last reference to its buffer goes and not when a collector runs. */
 final class MappedSlab extends ForeignAllocation {
@@ -29,6 +30,7 @@ final class MappedSlab extends ForeignAllocation {
   @Override
   protected void release0() {
     released.accept(this);
+    NativeLibrary.letGo(MemoryUtil.getByteBufferAddress(mapping), mapping.capacity());
     guard.end();
     OffHeapMemory.free(mapping);
   }

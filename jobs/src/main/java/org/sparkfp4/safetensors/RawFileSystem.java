@@ -26,6 +26,14 @@ public final class RawFileSystem {
     return fileSystem instanceof ChecksumFileSystem checked ? checked.getRawFileSystem() : fileSystem;
   }
 
+  /**
+   * Whether files are objects of a store: a rename copies there, and a file appears, whole, when it is closed. So no
+   * file is written under another name first.
+   */
+  public static boolean isObjectStore(FileSystem fileSystem) {
+    return fileSystem.getUri().getScheme().matches("s3a?|s3n|gs|oss|cosn|wasbs?|o3fs|swift");
+  }
+
   private static FileSystem open(Path path, Configuration configuration) throws IOException {
     try {
       return path.getFileSystem(configuration);

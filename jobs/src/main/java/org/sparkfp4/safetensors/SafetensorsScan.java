@@ -4,6 +4,8 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.Arrays;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.metric.CustomMetric;
 import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.InputPartition;
@@ -70,8 +72,9 @@ final class SafetensorsScan implements Scan, Batch {
 
   @Override
   public PartitionReaderFactory createReaderFactory() {
+    JavaSparkContext context = JavaSparkContext.fromSparkContext(SparkSession.active().sparkContext());
     return new SlabReaderFactory(
-        options.schema(), required, options.mode(), new SerializableConfiguration(configuration));
+        options.schema(), required, options.mode(), context.broadcast(new SerializableConfiguration(configuration)));
   }
 
   private boolean readsPayload() {

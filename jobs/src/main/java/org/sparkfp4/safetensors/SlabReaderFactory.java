@@ -1,6 +1,7 @@
 package org.sparkfp4.safetensors;
 
 import org.apache.spark.TaskContext;
+import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReader;
@@ -14,10 +15,11 @@ final class SlabReaderFactory implements PartitionReaderFactory {
   private final StructType full;
   private final StructType required;
   private final ReadMode mode;
-  private final SerializableConfiguration configuration;
+  private final Broadcast<SerializableConfiguration> configuration;
 
+  /** @param configuration broadcast: to read one from its bytes takes a task as long as to read some of its slabs */
   SlabReaderFactory(
-      StructType full, StructType required, ReadMode mode, SerializableConfiguration configuration) {
+      StructType full, StructType required, ReadMode mode, Broadcast<SerializableConfiguration> configuration) {
     this.full = full;
     this.required = required;
     this.mode = mode;
@@ -39,6 +41,6 @@ final class SlabReaderFactory implements PartitionReaderFactory {
     TaskContext task = TaskContext.get();
     String name = "safetensors-" + (task == null ? "driver" : "task-" + task.taskAttemptId());
     return new SlabPartitionReader(
-        (SlabPartition) partition, full, required, mode, configuration.value(), name, Prefetcher.standard());
+        (SlabPartition) partition, full, required, mode, configuration.value().value(), name, Prefetcher.standard());
   }
 }

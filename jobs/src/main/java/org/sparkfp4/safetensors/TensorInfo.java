@@ -1,5 +1,6 @@
 package org.sparkfp4.safetensors;
 
+import java.io.Serializable;
 import java.util.Comparator;
 import java.util.List;
 
@@ -12,7 +13,7 @@ import java.util.List;
  * @param begin first byte, relative to the start of the file's data section
  * @param end one past its last byte, likewise
  */
-public record TensorInfo(String name, DType dtype, List<Long> shape, long begin, long end) {
+public record TensorInfo(String name, DType dtype, List<Long> shape, long begin, long end) implements Serializable {
   /** The order of the tensors' bytes; an empty tensor comes before the one that begins where it does. */
   static final Comparator<TensorInfo> BY_PLACE =
       Comparator.comparingLong(TensorInfo::begin).thenComparingLong(TensorInfo::end);

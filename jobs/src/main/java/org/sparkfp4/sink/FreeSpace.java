@@ -30,10 +30,10 @@ public final class FreeSpace {
     }
   }
 
-  /** Hadoop counts what a local file system keeps back as free too. */
+  /** Hadoop counts what a local file system keeps back as free too, and on HDFS the room of all replicas. */
   private static long free(FileSystem fs, Path folder) throws IOException {
     return "file".equals(fs.getUri().getScheme())
         ? Files.getFileStore(java.nio.file.Path.of(folder.toUri().getPath())).getUsableSpace()
-        : fs.getStatus(folder).getRemaining();
+        : fs.getStatus(folder).getRemaining() / fs.getDefaultReplication(folder);
   }
 }

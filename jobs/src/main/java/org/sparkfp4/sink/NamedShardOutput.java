@@ -47,6 +47,11 @@ final class NamedShardOutput implements ShardOutput {
   }
 
   @Override
+  public boolean isGoneWhenUnfinished() {
+    return out.isGoneWhenUnfinished();
+  }
+
+  @Override
   public void close() throws IOException {
     out.close();
   }

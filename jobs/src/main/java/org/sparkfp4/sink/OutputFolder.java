@@ -8,11 +8,13 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.sparkfp4.layouts.ExternalWeights;
 import org.sparkfp4.layouts.IndexFile;
 import org.sparkfp4.plan.OutputShard;
 import org.sparkfp4.plan.QuantizationPlan;
@@ -23,7 +25,8 @@ public final class OutputFolder {
   public static final String INDEX = "model.safetensors.index.json";
 
   private static final ObjectMapper JSON = new ObjectMapper();
-  private static final String SHARD = "model-\\d{5,}-of-\\d{5,}\\.safetensors";
+  private static final String SHARD =
+      "model-\\d{5,}-of-\\d{5,}\\.safetensors|" + Pattern.quote(ExternalWeights.FILE);
 
   private final FileSystem fs;
   private final Path path;
@@ -81,6 +84,11 @@ public final class OutputFolder {
    * removed or overwritten.
    */
   public void requireOwn() throws IOException {
+    requireOwn(List.of(StagingFolder.CACHE_PLAN, StagingFolder.CONVERSION_PLAN));
+  }
+
+  /** The same for a run beside which others have other plans, see {@link StagingFolder#requireNoRunOf}. */
+  public void requireOwn(List<String> otherPlans) throws IOException {
     if (!fs.exists(path)) {
       return;
     }
@@ -90,7 +98,7 @@ public final class OutputFolder {
     }
 
     LinkCheck.require(fs, path);
-    staging.requireNoRunOf(List.of(StagingFolder.CACHE_PLAN));
+    staging.requireNoRunOf(otherPlans);
 
     FileStatus[] entries = fs.listStatus(path);
     if (entries.length > 0 && !fs.exists(staging.root()) && manifest() == null) {
@@ -143,7 +151,8 @@ public final class OutputFolder {
     return records;
   }
 
-  private Map<String, Long> lengths() throws IOException {
+  /** Bytes of each file in the folder, by name; none where there is no folder. */
+  public Map<String, Long> lengths() throws IOException {
     if (!fs.exists(path)) {
       return Map.of();
     }
@@ -229,7 +238,11 @@ public final class OutputFolder {
 
   /** Removes shards that the plan does not have; a runtime that takes every file would read them. */
   public void removeStrayShards(QuantizationPlan plan) throws IOException {
-    var planned = plan.shards().stream().map(OutputShard::file).collect(Collectors.toSet());
+    removeStrayShards(plan.shards().stream().map(OutputShard::file).collect(Collectors.toSet()));
+  }
+
+  /** Removes shards of other names. */
+  public void removeStrayShards(Set<String> planned) throws IOException {
     for (String name : lengths().keySet()) {
       if (name.matches(SHARD) && !planned.contains(name)) {
         fs.delete(new Path(path, name), false);

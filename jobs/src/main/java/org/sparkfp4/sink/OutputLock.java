@@ -16,11 +16,13 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.FSDataOutputStreamBuilder;
 import org.apache.hadoop.fs.FileAlreadyExistsException;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.sparkfp4.safetensors.RawFileSystem;
 import org.sparkfp4.safetensors.Utf8Json;
 
 /**
@@ -33,6 +35,9 @@ import org.sparkfp4.safetensors.Utf8Json;
 public final class OutputLock implements AutoCloseable {
   static final Duration RENEWAL = Duration.ofSeconds(10);
   static final Duration EXPIRY = Duration.ofSeconds(60);
+
+  /** {@code Options.CreateFileOptionKeys.FS_OPTION_CREATE_CONDITIONAL_OVERWRITE} of Hadoop 3.4.2, in S3A. */
+  private static final String IF_ABSENT = "fs.option.create.conditional.overwrite";
 
   private static final Duration SETTLING = Duration.ofMillis(300);
   private static final Duration BETWEEN_ATTEMPTS = Duration.ofMillis(50);
@@ -109,7 +114,13 @@ public final class OutputLock implements AutoCloseable {
     Lease mine = Lease.mine();
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
       if (create(fs, file, mine)) {
-        return new OutputLock(fs, file, mine);
+        OutputLock lock = new OutputLock(fs, file, mine);
+        if (RawFileSystem.isObjectStore(fs)) {
+          // of two runs that a store without conditional writes let create it, the later has it
+          lock.settle();
+        }
+
+        return lock;
       }
 
       Lease held = read(fs, file);
@@ -144,7 +155,12 @@ public final class OutputLock implements AutoCloseable {
         // Hadoop's local file system asks whether the file exists and then creates it, which two runs can do at once
         Files.write(java.nio.file.Path.of(file.toUri().getPath()), content, StandardOpenOption.CREATE_NEW);
       } else {
-        try (FSDataOutputStream out = fs.create(file, false)) {
+        // Stores look whether an object exists and write it when the stream closes. Those that can look again then are
+        // asked to; where Hadoop or the store does not know the option it goes for nothing.
+        FSDataOutputStreamBuilder<?, ?> absent = fs.createFile(file);
+        absent.overwrite(false);
+        absent.opt(IF_ABSENT, true);
+        try (FSDataOutputStream out = absent.build()) {
           out.write(content);
         }
       }

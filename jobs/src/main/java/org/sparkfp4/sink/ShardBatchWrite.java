@@ -18,6 +18,7 @@ import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.apache.spark.util.SerializableConfiguration;
 import org.sparkfp4.kernels.KernelChoice;
+import org.sparkfp4.layouts.ActivationLayout;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.plan.ShardSelection;
 import org.sparkfp4.progress.ProgressView;
@@ -70,7 +71,14 @@ final class ShardBatchWrite implements BatchWrite {
         context.broadcast(new SerializableConfiguration(spark.sessionState().newHadoopConf())),
         new WriteTarget(
             plan.input(), plan.sources(), plan.slabBytes(), plan.options().isGptq(), kernels,
-            plan.fingerprint(), output.toString(), commit, UUID.randomUUID().toString().substring(0, 8)));
+            plan.fingerprint(), output.toString(), commit, UUID.randomUUID().toString().substring(0, 8),
+            layoutToName()));
+  }
+
+  /** Both layouts of activations have the same names, dtypes and shapes. */
+  private String layoutToName() {
+    String layout = plan.options().layout();
+    return layout.equals(ActivationLayout.TRT_EDGE_LLM) ? layout : null;
   }
 
   /** A shard's part of the plan, compressed: names that differ in a number make nine tenths of it. */

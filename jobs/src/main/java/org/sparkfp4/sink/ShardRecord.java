@@ -1,5 +1,6 @@
 package org.sparkfp4.sink;
 
+import com.fasterxml.jackson.annotation.JsonInclude;
 import java.io.Serializable;
 import java.util.List;
 import java.util.Objects;
@@ -14,7 +15,9 @@ import java.util.Objects;
  * @param fingerprint the plan's
  * @param layers how exact each quantized layer of the shard is
  * @param source what was read for it, with checksums; empty in a manifest, which has those of whole files
+ * @param rounded what a conversion could not keep; null of other runs
  */
+@JsonInclude(JsonInclude.Include.NON_NULL)
 public record ShardRecord(
     int shard,
     String file,
@@ -22,7 +25,8 @@ public record ShardRecord(
     String sha256,
     String fingerprint,
     List<LayerError> layers,
-    List<SourcePiece> source)
+    List<SourcePiece> source,
+    RoundedScales rounded)
     implements Serializable {
   public ShardRecord {
     Objects.requireNonNull(file, "file");
@@ -31,8 +35,25 @@ public record ShardRecord(
     source = source == null ? List.of() : List.copyOf(source);
   }
 
+  /** The record of a run that quantizes. */
+  public ShardRecord(
+      int shard,
+      String file,
+      long length,
+      String sha256,
+      String fingerprint,
+      List<LayerError> layers,
+      List<SourcePiece> source) {
+    this(shard, file, length, sha256, fingerprint, layers, source, null);
+  }
+
   /** The record without what was read. */
-  ShardRecord withoutSource() {
-    return new ShardRecord(shard, file, length, sha256, fingerprint, layers, List.of());
+  public ShardRecord withoutSource() {
+    return new ShardRecord(shard, file, length, sha256, fingerprint, layers, List.of(), rounded);
+  }
+
+  /** The record with what a conversion could not keep. */
+  public ShardRecord withRounded(RoundedScales scales) {
+    return new ShardRecord(shard, file, length, sha256, fingerprint, layers, source, scales);
   }
 }

@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -19,6 +20,7 @@ import org.sparkfp4.formats.NonFiniteException;
 import org.sparkfp4.metrics.ProcessCounter;
 import org.sparkfp4.plan.OutputShard;
 import org.sparkfp4.plan.ShardItem;
+import org.sparkfp4.safetensors.AtomicRename;
 import org.sparkfp4.safetensors.SafetensorsHeader;
 import org.sparkfp4.safetensors.SourceChangedException;
 import org.sparkfp4.safetensors.TensorInfo;
@@ -28,6 +30,8 @@ import org.sparkfp4.safetensors.TensorInfo;
  * the source as they are or in BF16, quantized ones from the rows that arrive.
  */
 final class ShardWriter implements DataWriter<InternalRow> {
+  private static final String LAYOUT_KEY = "sparkfp4.layout";
+
   private final OutputShard shard;
   private final WriteTarget target;
   private final StagingFolder staging;
@@ -49,7 +53,7 @@ final class ShardWriter implements DataWriter<InternalRow> {
     this.staging = new StagingFolder(storage.fs(), output);
     this.finalPath = new Path(output, shard.file());
     this.path = storage.atomicRename() ? staging.attempt(target.run(), shard.index(), task) : finalPath;
-    this.files = new SourceFiles(target, conf, pieces);
+    this.files = new SourceFiles(target.input(), target.sources(), conf, pieces);
     this.out = open();
   }
 
@@ -122,7 +126,12 @@ final class ShardWriter implements DataWriter<InternalRow> {
 
   private void writeHeader() throws IOException {
     List<TensorInfo> tensors = shard.items().stream().flatMap(item -> item.outputs().stream()).toList();
-    out.write(ByteBuffer.wrap(SafetensorsHeader.encode(tensors, Map.of("format", "pt"))));
+    Map<String, String> metadata = new TreeMap<>(SafetensorsHeader.FORMAT_PT);
+    if (target.layout() != null) {
+      metadata.put(LAYOUT_KEY, target.layout());
+    }
+
+    out.write(ByteBuffer.wrap(SafetensorsHeader.encode(tensors, metadata)));
   }
 
   @Override
@@ -139,7 +148,7 @@ final class ShardWriter implements DataWriter<InternalRow> {
 
     String sha256 = out.finish();
     if (!path.equals(finalPath)) {
-      AtomicFile.rename(storage.fs(), path, finalPath);
+      AtomicRename.replace(storage.fs(), path, finalPath);
     }
 
     ShardRecord record =
@@ -159,7 +168,9 @@ final class ShardWriter implements DataWriter<InternalRow> {
   @Override
   public void abort() throws IOException {
     out.close();
-    storage.fs().delete(path, false);
+    if (!out.isGoneWhenUnfinished()) {
+      storage.fs().delete(path, false);
+    }
   }
 
   @Override

@@ -16,7 +16,6 @@ import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.api.java.function.Function;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.util.SerializableConfiguration;
-import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.plan.SourceFile;
 import org.sparkfp4.safetensors.ChildPath;
 import org.sparkfp4.safetensors.RawFileSystem;
@@ -31,11 +30,17 @@ public final class SourceChecksums {
   private static final long PIECE = 1L << 28;
 
   private final SparkSession spark;
-  private final QuantizationPlan plan;
+  private final String input;
+  private final List<SourceFile> sources;
 
-  public SourceChecksums(SparkSession spark, QuantizationPlan plan) {
+  /**
+   * @param input the source's folder
+   * @param sources its files, as planned
+   */
+  public SourceChecksums(SparkSession spark, String input, List<SourceFile> sources) {
     this.spark = spark;
-    this.plan = plan;
+    this.input = input;
+    this.sources = List.copyOf(sources);
   }
 
   /**
@@ -54,7 +59,7 @@ public final class SourceChecksums {
         .collect(Collectors.groupingBy(SourcePiece::file));
     List<SourcePiece> pieces = new ArrayList<>();
     List<Gap> gaps = new ArrayList<>();
-    for (SourceFile file : plan.sources()) {
+    for (SourceFile file : sources) {
       split(file, known.getOrDefault(file.name(), List.of()), pieces, gaps);
     }
 
@@ -95,7 +100,7 @@ public final class SourceChecksums {
     int tasks = Math.min(gaps.size(), 4 * context.defaultParallelism());
     Configuration conf = spark.sessionState().newHadoopConf();
     return context.parallelize(gaps, tasks)
-        .map(new GapReader(plan.input(), new SerializableConfiguration(conf)))
+        .map(new GapReader(input, new SerializableConfiguration(conf)))
         .collect();
   }
 

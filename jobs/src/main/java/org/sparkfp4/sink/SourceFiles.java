@@ -3,6 +3,7 @@ package org.sparkfp4.sink;
 import java.io.Closeable;
 import java.io.IOException;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
@@ -19,7 +20,7 @@ import org.sparkfp4.safetensors.RawFileSystem;
 import org.sparkfp4.safetensors.UnchangedFile;
 
 /** Reads tensors of the source. Keeps two files open, since a weight and its scales may lie in two. */
-final class SourceFiles implements Closeable {
+public final class SourceFiles implements Closeable {
   private static final int OPEN_FILES = 2;
 
   private final Path input;
@@ -29,16 +30,20 @@ final class SourceFiles implements Closeable {
   private final Map<String, FSDataInputStream> open = new LinkedHashMap<>();
   private final Set<String> used = new TreeSet<>();
 
-  /** {@code pieces} takes what is read. */
-  SourceFiles(WriteTarget target, Configuration conf, SourcePieces pieces) {
-    this.input = new Path(target.input());
-    this.sources = target.sources().stream().collect(Collectors.toMap(SourceFile::name, Function.identity()));
+  /**
+   * @param input the source's folder
+   * @param sources its files, as planned
+   * @param pieces takes what is read
+   */
+  public SourceFiles(String input, List<SourceFile> sources, Configuration conf, SourcePieces pieces) {
+    this.input = new Path(input);
+    this.sources = sources.stream().collect(Collectors.toMap(SourceFile::name, Function.identity()));
     this.conf = conf;
     this.pieces = pieces;
   }
 
   /** Reads {@code length} bytes of a tensor, from its byte {@code from} on, to the start of {@code into}. */
-  void read(LocatedTensor tensor, long from, byte[] into, int length) throws IOException {
+  public void read(LocatedTensor tensor, long from, byte[] into, int length) throws IOException {
     open(tensor.file()).readFully(tensor.offset() + from, into, 0, length);
     pieces.add(tensor.file(), tensor.offset() + from, into, length);
   }
@@ -65,7 +70,7 @@ final class SourceFiles implements Closeable {
    *
    * @throws org.sparkfp4.safetensors.SourceChangedException naming a file that is not
    */
-  void requireUnchanged() throws IOException {
+  public void requireUnchanged() throws IOException {
     for (String file : used) {
       requireUnchanged(file);
     }

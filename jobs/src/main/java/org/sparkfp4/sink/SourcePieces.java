@@ -5,14 +5,13 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.zip.CRC32C;
-import org.apache.hadoop.util.CrcUtil;
 import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.plan.Member;
 import org.sparkfp4.plan.Slab;
 import org.sparkfp4.plan.Unit;
 
 /** The pieces of source files that a shard was made from, each with the checksum of what was read. */
-final class SourcePieces {
+public final class SourcePieces {
   private static final Comparator<SourcePiece> BY_PLACE =
       Comparator.comparing(SourcePiece::file).thenComparingLong(SourcePiece::offset);
 
@@ -71,7 +70,7 @@ final class SourcePieces {
   }
 
   /** The pieces by file and place, those that follow one another as one. */
-  List<SourcePiece> joined() {
+  public List<SourcePiece> joined() {
     return joined(pieces);
   }
 
@@ -87,7 +86,7 @@ final class SourcePieces {
   }
 
   private static SourcePiece join(SourcePiece piece, SourcePiece next) {
-    int crc = CrcUtil.compose(piece.crc32c(), next.crc32c(), next.length(), CrcUtil.CASTAGNOLI_POLYNOMIAL);
+    int crc = Crc32cJoin.join(piece.crc32c(), next.crc32c(), next.length());
     return new SourcePiece(piece.file(), piece.offset(), piece.length() + next.length(), crc);
   }
 }

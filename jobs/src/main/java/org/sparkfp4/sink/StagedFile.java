@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.List;
 import org.apache.hadoop.fs.Path;
+import org.sparkfp4.safetensors.AtomicRename;
 
 /**
  * A file that a task writes under a name of its own, where the storage can rename, and that gets its final name and its
@@ -55,13 +56,24 @@ public final class StagedFile implements Closeable {
    * @param fingerprint the plan's
    */
   public ShardRecord finish(int index, String fingerprint) throws IOException {
+    return finish(index, fingerprint, List.of(), null);
+  }
+
+  /**
+   * The same with more to record.
+   *
+   * @param source what was read for the file
+   * @param rounded what a conversion could not keep; null of other runs
+   */
+  public ShardRecord finish(int index, String fingerprint, List<SourcePiece> source, RoundedScales rounded)
+      throws IOException {
     String sha256 = out.finish();
     if (!path.equals(finalPath)) {
-      AtomicFile.rename(storage.fs(), path, finalPath);
+      AtomicRename.replace(storage.fs(), path, finalPath);
     }
 
     ShardRecord record =
-        new ShardRecord(index, finalPath.getName(), out.length(), sha256, fingerprint, List.of(), List.of());
+        new ShardRecord(index, finalPath.getName(), out.length(), sha256, fingerprint, List.of(), source, rounded);
     staging.write(record);
     finished = true;
     return record;
@@ -71,7 +83,9 @@ public final class StagedFile implements Closeable {
   public void close() throws IOException {
     if (!finished) {
       out.close();
-      storage.fs().delete(path, false);
+      if (!out.isGoneWhenUnfinished()) {
+        storage.fs().delete(path, false);
+      }
     }
   }
 }

@@ -42,6 +42,9 @@ public final class StagingFolder {
   /** The first field of the plan of a cache of keys. */
   public static final String CACHE_PLAN = "metadata";
 
+  /** The first field of the plan of a conversion. */
+  public static final String CONVERSION_PLAN = "conversion";
+
   private static final Pattern FIRST_FIELD = Pattern.compile("\\{\\s*\"(\\w+)\"");
   private static final Logger LOG = LoggerFactory.getLogger(StagingFolder.class);
   private static final ObjectMapper JSON = new ObjectMapper();

@@ -16,7 +16,7 @@ public record Storage(FileSystem fs, boolean atomicRename) {
     FileSystem fs = RawFileSystem.of(path, conf);
     boolean rename =
         switch (commit) {
-          case "auto" -> !fs.getUri().getScheme().matches("s3a?|s3n|gs|oss|cosn|wasbs?|o3fs|swift");
+          case "auto" -> !RawFileSystem.isObjectStore(fs);
           case "rename" -> true;
           case "direct" -> false;
           default ->

@@ -46,9 +46,14 @@ final class StreamShardOutput implements ShardOutput {
   }
 
   @Override
+  public boolean isGoneWhenUnfinished() {
+    return stream.hasCapability(StreamCapabilities.ABORTABLE_STREAM);
+  }
+
+  @Override
   public void close() throws IOException {
     // on an object store closing would publish what is there so far
-    if (!finished && stream.hasCapability(StreamCapabilities.ABORTABLE_STREAM)) {
+    if (!finished && isGoneWhenUnfinished()) {
       stream.abort();
     }
 

@@ -6,6 +6,7 @@ import java.nio.ByteBuffer;
 import java.util.List;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
+import org.sparkfp4.safetensors.AtomicRename;
 import org.sparkfp4.safetensors.SafetensorsHeader;
 import org.sparkfp4.safetensors.TensorInfo;
 
@@ -62,7 +63,7 @@ public final class TensorFile implements Closeable {
   public String finish() throws IOException {
     String sha256 = out.finish();
     if (!path.equals(file)) {
-      AtomicFile.rename(storage.fs(), path, file);
+      AtomicRename.replace(storage.fs(), path, file);
     }
 
     return sha256;

@@ -33,6 +33,7 @@ final class UnitWriter {
       switch (tensor.part()) {
         case PACKED -> codes.writePacked(tensor.member(), out);
         case SCALES -> codes.writeScales(tensor.member(), out);
+        case SCALE_WORDS -> codes.writeScales(tensor.member(), new ScaleWordOutput(out));
         case GLOBAL_SCALE -> out.write(scalar(codes.globalScale()));
         case INPUT_SCALE -> out.write(scalar(item.inputScale().value()));
       }

@@ -17,6 +17,7 @@ import org.sparkfp4.plan.SourceFile;
  * @param output the output's folder
  * @param commit how shards get their names: auto, rename or direct
  * @param run the run's own id
+ * @param layout what the shards' metadata calls their layout; null where tensors' names tell it
  */
 record WriteTarget(
     String input,
@@ -27,5 +28,6 @@ record WriteTarget(
     String fingerprint,
     String output,
     String commit,
-    String run)
+    String run,
+    String layout)
     implements Serializable {}

@@ -28,6 +28,7 @@ import org.sparkfp4.checkpoint.ModelFamily;
 import org.sparkfp4.checkpoint.SourceTensors;
 import org.sparkfp4.formats.E2M1;
 import org.sparkfp4.formats.Nvfp4Recipe;
+import org.sparkfp4.layouts.ExpertLayout;
 import org.sparkfp4.plan.SourceFile;
 import org.sparkfp4.safetensors.InvalidSafetensorsException;
 import org.sparkfp4.sink.Manifest;
@@ -97,6 +98,14 @@ public final class Verification {
       return result(List.of(), 0);
     }
 
+    Manifest manifest = quantizedFolder.manifest(differences);
+    if (manifest != null && manifest.options() != null
+        && ExpertLayout.named(manifest.options().layout()).isPresent()) {
+      differences.add("Cannot hold " + folder + " against its source: its experts are arranged for a runtime, layout "
+          + manifest.options().layout() + "; verify what convert --to modelopt makes of it, or give --manifest");
+      return result(List.of(), 0);
+    }
+
     Scheme scheme = Scheme.of(quantized).orElse(null);
     if (scheme == null) {
       differences.add("Invalid checkpoint " + folder + ": it has no NVFP4 layers of one layout, ModelOpt's "
@@ -104,7 +113,6 @@ public final class Verification {
       return result(List.of(), 0);
     }
 
-    Manifest manifest = quantizedFolder.manifest(differences);
     checkFiles(quantized, quantizedFolder, manifest);
     TensorMatch match = new TensorMatch(
         sourceTensors(scheme), quantized, scheme, ClaimReader.isHybrid(quantized.config()), sampleOf(manifest),

@@ -294,12 +294,16 @@ class CalibrationTest {
         .add("module", DataTypes.StringType)
         .add("token", DataTypes.IntegerType)
         .add("values", DataTypes.createArrayType(DataTypes.FloatType));
-    Path table = folder.resolve("table");
+    Path table = folder.resolve("a table, 100 %");
     spark.createDataFrame(rows, schema).write().parquet(table.toString());
     output = folder.resolve("of-table");
     run(new ActivationTable(spark, "parquet:" + table), HessianKind.FULL, null, false);
 
     requireSame(files, new StatisticsFiles(output));
+    Path file = output.resolve("statistics-00001-of-00001.safetensors");
+    long written = Files.getLastModifiedTime(file).toMillis();
+    run(new ActivationTable(spark, "parquet:" + table), HessianKind.FULL, null, false);
+    assertThat(Files.getLastModifiedTime(file).toMillis()).isEqualTo(written);
   }
 
   @Test
@@ -314,8 +318,18 @@ class CalibrationTest {
             + " (a.safetensors), must be finite; mend the run that recorded it, or leave the module out");
     assertThat(output.resolve("statistics.json")).doesNotExist();
 
-    write("a.safetensors", Map.of(MODULE + ".input", Activations.random(20, COLS, 6).bf16()));
+    write("a.safetensors", Map.of(
+        MODULE + ".input", Activations.random(20, COLS, 6).with(13, 17, -2e19f).bf16()));
+    assertThatThrownBy(() -> calibrate(HessianKind.LOCAL))
+        .isInstanceOf(BadSourceException.class)
+        .hasMessageContaining("at column 17 of token 13 of module " + MODULE + " (a.safetensors), no F32 holds its square");
+
+    write("a.safetensors", Map.of(MODULE + ".input", Activations.random(20, COLS, 6).with(13, 17, 1.8e19f).bf16()));
     assertThat(calibrate(HessianKind.LOCAL).index().modules()).hasSize(1);
+    for (float mean : new StatisticsFiles(output).floats(MODULE, "local_hessian")) {
+      assertThat(mean).isFinite();
+    }
+
     assertThat(output.resolve("_sparkfp4")).doesNotExist();
   }
 

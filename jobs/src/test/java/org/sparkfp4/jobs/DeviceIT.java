@@ -52,7 +52,8 @@ class DeviceIT {
         .run(commands.toArray(new String[0]));
 
     assertThat(onGpu.status()).as(onGpu.err()).isZero();
-    assertThat(onGpu.err()).doesNotContain("LEAK");
+    assertThat(onGpu.err()).doesNotContain("LEAK")
+        .containsOnlyOnce("NVFP4 kernels run on " + (device.equals("cuda") ? "CUDA device" : "columns of the RAPIDS"));
     for (String source : SOURCES) {
       for (List<String> options : OPTIONS) {
         Outputs.assertSame(output(source, options, "cpu"), output(source, options, device));
@@ -101,6 +102,17 @@ class DeviceIT {
     assertThat(tier.status()).isEqualTo(1);
     assertThat(tier.err()).contains("Invalid kernel tier: neon, available here: auto").contains(" (executor ");
     assertThat(folder).isEmptyDirectory();
+  }
+
+  @Test
+  void withoutGpuAutoSaysOnceWhatComputesAndWhy() {
+    Assumptions.assumeFalse(hasGpu(), "a GPU answers here");
+
+    SparkSubmitResult result = SparkSubmit.local(2)
+        .run(arguments(SOURCES.get(0), folder.resolve("output"), "auto", OPTIONS.get(0)).toArray(new String[0]));
+
+    assertThat(result.status()).as(result.err()).isZero();
+    assertThat(result.err()).containsOnlyOnce("NVFP4 kernels run ").contains("device auto found no GPU: ");
   }
 
   @Test

@@ -5,7 +5,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.io.PrintWriter;
 import java.io.RandomAccessFile;
 import java.io.StringWriter;
@@ -15,10 +17,21 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.zip.GZIPOutputStream;
+import org.apache.hadoop.conf.Configuration;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.sparkfp4.checkpoint.Checkpoint;
+import org.sparkfp4.checkpoint.ModelFamily;
 import org.sparkfp4.jobs.synthetic.ModelShape;
 import org.sparkfp4.jobs.synthetic.SyntheticHeaders;
+import org.sparkfp4.layouts.Layouts;
+import org.sparkfp4.plan.OutputShard;
+import org.sparkfp4.plan.PlanFile;
+import org.sparkfp4.plan.PlanOptions;
+import org.sparkfp4.plan.Planner;
+import org.sparkfp4.plan.QuantizationPlan;
+import org.sparkfp4.plan.SourceFile;
 import org.sparkfp4.safetensors.SafetensorsHeader;
 import org.sparkfp4.safetensors.TensorInfo;
 
@@ -46,6 +59,61 @@ class LargeCheckpointTest {
         .containsPattern("(?m)^routed experts +E4M3/F32/128x128 +NVFP4 +" + 3 * 336 * 37 + " +")
         .containsPattern("(?m)^attention +|(?m)^latent attention +E4M3/F32/128x128 +BF16 +latent attention +")
         .containsPattern("(?m)^quantized +9\\d\\.\\d % of the parameters");
+  }
+
+  /**
+   * 1.5 TB and 250,000 tensors: what the driver holds, writes and sends is in proportion to the tensors, and a task gets
+   * its own shard's part alone. jobs/bench/SCALING.md counts with these figures.
+   */
+  @Test
+  void planOfManyTensorsIsSmall() throws IOException {
+    SyntheticHeaders model = new SyntheticHeaders("deepseek_v32", new ModelShape(61, 720, 5120, 2304, 129280));
+    Files.write(folder.resolve("config.json"), JSON.writeValueAsBytes(model.config()));
+    int tensors = write(model);
+    Configuration conf = new Configuration();
+    long before = usedHeap();
+
+    Checkpoint source = Checkpoint.open(conf, folder.toString());
+    QuantizationPlan plan = new Planner(
+        source, ModelFamily.of(source.config()), Layouts.named("modelopt"),
+        new PlanOptions("modelopt", "rtn", "experts", false, 0), 256L << 20, null).plan();
+
+    long held = usedHeap() - before;
+    Path file = folder.resolve("plan.json");
+    PlanFile.write(conf, new org.apache.hadoop.fs.Path(file.toString()), plan);
+    long sent = 0;
+    long largest = 0;
+    for (OutputShard shard : plan.shards()) {
+      long part = compressed(shard);
+      sent += part;
+      largest = Math.max(largest, part);
+    }
+
+    assertThat(tensors).isGreaterThan(250_000);
+    assertThat(plan.sources().stream().mapToLong(SourceFile::length).sum()).isGreaterThan(1_500_000_000_000L);
+    assertThat(plan.shards()).hasSizeBetween(512, 1000);
+    assertThat(held).as("heap of headers and plan").isLessThan(600L << 20);
+    assertThat(Files.size(file)).as("plan.json").isLessThan(1000L * tensors);
+    assertThat(sent).as("broadcast").isLessThan(40L * tensors);
+    assertThat(largest).as("a task's part").isLessThan(3 * sent / plan.shards().size());
+    System.out.printf("FIGURES tensors %d held %d plan %d sent %d largest %d shards %d files %d bytes %d layers %d%n", tensors, held, Files.size(file), sent, largest, plan.shards().size(), plan.sources().size(), plan.sources().stream().mapToLong(SourceFile::length).sum(), plan.shards().stream().flatMap(x -> x.units().stream()).mapToLong(u -> u.members().size()).sum());
+    assertThat(source.path()).as("alive until here").isNotNull();
+  }
+
+  private static long usedHeap() {
+    System.gc();
+    Runtime runtime = Runtime.getRuntime();
+    return runtime.totalMemory() - runtime.freeMemory();
+  }
+
+  /** Bytes of a shard's part of the plan as it is broadcast. */
+  private static long compressed(OutputShard shard) throws IOException {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    try (OutputStream out = new GZIPOutputStream(bytes)) {
+      JSON.writeValue(out, shard);
+    }
+
+    return bytes.size();
   }
 
   private int write(SyntheticHeaders model) throws IOException {

@@ -20,8 +20,18 @@ final class Outputs {
 
   /** Asserts that two finished outputs have the same shards and the same index. */
   static void assertSame(Path expected, Path actual) throws IOException {
-    Map<String, Path> files = checkpointFiles(expected);
-    assertThat(checkpointFiles(actual).keySet()).isEqualTo(files.keySet());
+    assertSame(expected, actual, name -> name.contains("safetensors"));
+  }
+
+  /** Asserts that two outputs, of which an index may name the input, have the same safetensors files. */
+  static void assertSameTensors(Path expected, Path actual) throws IOException {
+    assertSame(expected, actual, name -> name.endsWith(".safetensors"));
+  }
+
+  private static void assertSame(Path expected, Path actual, Predicate<String> names) throws IOException {
+    Map<String, Path> files = byName(expected, names);
+    assertThat(files).isNotEmpty();
+    assertThat(byName(actual, names).keySet()).isEqualTo(files.keySet());
     for (String name : files.keySet()) {
       assertThat(Files.mismatch(expected.resolve(name), actual.resolve(name)))
           .as("first byte of %s in %s that differs from %s", name, actual, expected)
@@ -29,9 +39,8 @@ final class Outputs {
     }
   }
 
-  private static Map<String, Path> checkpointFiles(Path folder) {
-    return list(folder, name -> name.contains("safetensors"))
-        .collect(Collectors.toMap(Outputs::name, Function.identity(), (one, other) -> one, TreeMap::new));
+  private static Map<String, Path> byName(Path folder, Predicate<String> names) {
+    return list(folder, names).collect(Collectors.toMap(Outputs::name, Function.identity(), (one, other) -> one, TreeMap::new));
   }
 
   /** Inode and time of change of every file in a folder whose name has the ending: a rewritten file has others. */

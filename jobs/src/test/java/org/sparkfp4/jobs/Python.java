@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Assumptions;
 final class Python {
   private final Path interpreter;
 
-  private Python(Path interpreter) {
+  Python(Path interpreter) {
     this.interpreter = interpreter;
   }
 
@@ -48,6 +48,30 @@ final class Python {
     }
 
     return run(command);
+  }
+
+  /** The command that runs a module's program, such as {@code moto.server}. */
+  List<String> module(String name, String... arguments) {
+    List<String> command = new ArrayList<>(List.of(interpreter.toString(), "-m", name));
+    command.addAll(List.of(arguments));
+    return command;
+  }
+
+  /** Runs a script on a text as its standard input, and gives what it printed. */
+  String runOn(String input, String script) {
+    try {
+      Path file = Files.createTempFile("python-", ".in");
+      try {
+        Files.writeString(file, input);
+        return run(List.of(
+            "sh", "-c", "exec \"$0\" \"$1\" <\"$2\"", interpreter.toString(), Path.of(resource(script)).toString(),
+            file.toString()));
+      } finally {
+        Files.delete(file);
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   /** Runs a line of Python and gives what it printed. */

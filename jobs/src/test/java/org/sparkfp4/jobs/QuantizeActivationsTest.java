@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
@@ -15,10 +16,13 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.sparkfp4.CheckpointFiles;
 import org.sparkfp4.StoredTensor;
 import org.sparkfp4.calibration.Activations;
+import org.sparkfp4.formats.Bytes;
 import org.sparkfp4.formats.ElementType;
+import org.sparkfp4.formats.NVFP4Tensor;
 import org.sparkfp4.formats.Nvfp4;
 import org.sparkfp4.formats.Nvfp4Recipe;
 import org.sparkfp4.safetensors.DType;
@@ -98,6 +102,61 @@ class QuantizeActivationsTest {
     requireEncoded(output, "model.layers.0.mlp.experts.4.down_proj", x, amax);
     requireEncoded(output, "lm_head", x, amax(x));
     assertThat(result.out()).contains("no statistics of lm_head: its scale is that of its own largest magnitude");
+  }
+
+  /** Scales in Marlin's words: the view of TensorRT Edge-LLM reads the values of the linear layout. */
+  @ParameterizedTest
+  @ValueSource(strings = {"256m", "4000"})
+  void wordsOfScalesAreThoseThatTheViewReads(String unitBytes) throws IOException {
+    Activations x = Activations.random(70, 192, 9);
+    CheckpointFiles.write(input.resolve("a.safetensors"), Map.of(DOWN + ".input", x.bf16()));
+    Map<String, Map<String, StoredTensor>> outputs = new LinkedHashMap<>();
+    for (String layout : List.of("linear", "trt-edge-llm")) {
+      SparkSubmitResult result = new InProcess().conf("spark.fp4.unitBytes", unitBytes).run(
+          "quantize-activations", "--input", input.toString(), "--output", folder.resolve(layout).toString(), "--layout",
+          layout);
+      assertThat(result.status()).as(result.err()).isZero();
+      outputs.put(layout, CheckpointFiles.read(folder.resolve(layout)));
+    }
+
+    requireEncoded(outputs.get("linear"), DOWN, x, amax(x));
+    Map<String, StoredTensor> words = outputs.get("trt-edge-llm");
+    byte[] linear = outputs.get("linear").get(DOWN + ".input_scale").data();
+    assertThat(words.get(DOWN + ".input_scale").data()).isNotEqualTo(linear);
+    float global = little(words.get(DOWN + ".input_global_scale")).getFloat();
+    NVFP4Tensor view = NVFP4Tensor.activations(70, 192, Bytes.of(words.get(DOWN + ".input_packed").data()),
+        Bytes.of(words.get(DOWN + ".input_scale").data()), global);
+    ByteBuffer values = ByteBuffer.allocate(70 * 192 * Float.BYTES);
+    Nvfp4.decode(Nvfp4Recipe.MODELOPT, little(outputs.get("linear").get(DOWN + ".input_packed")),
+        ByteBuffer.wrap(linear), 70, 192, global, values.asFloatBuffer());
+    float[] row = new float[192];
+    float[] expected = new float[192];
+    for (int token = 0; token < 70; token++) {
+      view.decodeRow(0, token, row);
+      values.asFloatBuffer().get(token * 192, expected);
+      assertThat(row).as("token %d", token).isEqualTo(expected);
+    }
+
+    String header = new String(
+        Files.readAllBytes(folder.resolve("trt-edge-llm/model-00001-of-00001.safetensors")), 8, 100,
+        StandardCharsets.UTF_8);
+    assertThat(header).contains("\"sparkfp4.layout\":\"trt-edge-llm\"");
+  }
+
+  @Test
+  void wordsNeedWholeTiles() throws IOException {
+    CheckpointFiles.write(input.resolve("a.safetensors"), Map.of("m.input", Activations.random(8, 32, 1).bf16()));
+    SparkSubmitResult result = new InProcess().run(
+        "quantize-activations", "--input", input.toString(), "--output", folder.resolve("x").toString(), "--layout",
+        "trt-edge-llm");
+    assertThat(result.status()).isEqualTo(1);
+    assertThat(result.err())
+        .startsWith("Cannot write m.input in layout trt-edge-llm: K is 32, which must be a multiple of 64");
+    assertThat(folder.resolve("x")).doesNotExist();
+  }
+
+  private static ByteBuffer little(StoredTensor tensor) {
+    return ByteBuffer.wrap(tensor.data()).order(ByteOrder.LITTLE_ENDIAN);
   }
 
   @Test

@@ -29,9 +29,12 @@ class QuantizeOptionsTest {
   private static final Set<String> OF_STATISTICS =
       Set.of("--statistics", "--input-scale", "--weighting", "--gptq-damping");
 
+  /** What wants an export of the model: {@link ConvertTest} tries it. */
+  private static final Set<String> OF_EXPORTS = Set.of("--initializer-names");
+
   /** Values that each option is tried with; the source allows all of them. */
   private static final Map<String, List<String>> TRIED = Map.ofEntries(
-      entry("--layout", List.of("compressed-tensors")),
+      entry("--layout", List.of("compressed-tensors", "cublas-128x4", "trtllm-gen")),
       entry("--scale-search", List.of("rtn", "four-over-six")),
       entry("--targets", List.of("linears")),
       entry("--include", List.of("model.layers.0.mlp.experts.*")),
@@ -51,6 +54,7 @@ class QuantizeOptionsTest {
     Set<String> known = new TreeSet<>(TRIED.keySet());
     known.addAll(NO_BYTES);
     known.addAll(OF_STATISTICS);
+    known.addAll(OF_EXPORTS);
     List<String> options = new ArrayList<>();
     for (OptionSpec option : Main.commandLine().getSubcommands().get("quantize").getCommandSpec().options()) {
       options.add(option.longestName());

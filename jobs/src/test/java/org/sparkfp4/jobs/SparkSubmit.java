@@ -25,6 +25,7 @@ final class SparkSubmit {
   private final Map<String, String> environment = new LinkedHashMap<>();
   private String heap = "1g";
   private Class<?> program;
+  private String spark;
 
   private SparkSubmit(String master) {
     conf("spark.master", master);
@@ -50,6 +51,14 @@ final class SparkSubmit {
     return new SparkSubmit(cluster.master()).conf("spark.executor.memory", "1g");
   }
 
+  /** In cluster deploy mode: a worker runs the driver, and what is started here waits for its end. */
+  static SparkSubmit within(StandaloneCluster cluster) {
+    return on(cluster)
+        .conf("spark.submit.deployMode", "cluster")
+        .conf("spark.standalone.submit.waitAppCompletion", "true")
+        .conf("spark.driver.memory", "512m");
+  }
+
   /** The environment in which workers start executors. */
   static Map<String, String> homeOfExecutors() {
     return Map.of("SPARK_HOME", sparkHome().toString(), "SPARK_SCALA_VERSION", "2.13");
@@ -62,6 +71,12 @@ final class SparkSubmit {
 
   SparkSubmit env(String name, String value) {
     environment.put(name, value);
+    return this;
+  }
+
+  /** Another version of Spark in place of the one that the product is built for. */
+  SparkSubmit spark(String version) {
+    spark = ClassPath.required("spark-" + version);
     return this;
   }
 
@@ -88,7 +103,7 @@ final class SparkSubmit {
 
   /** Starts a command of Main; closing the result ends the driver and its executors. */
   RunningSubmit start(String... arguments) {
-    List<String> command = java(heap);
+    List<String> command = spark == null ? java(heap) : java(heap, List.of(), spark);
     command.addAll(List.of("org.apache.spark.deploy.SparkSubmit", "--properties-file",
         ROOT.resolve("conf/spark-defaults-local.conf").toString()));
     conf.forEach((key, value) -> command.addAll(List.of("--conf", key + "=" + value)));
@@ -101,12 +116,16 @@ final class SparkSubmit {
 
   /** The command that starts a JVM of Spark's, less the class. */
   static List<String> java(String heap) {
+    return java(heap, classArchive(), classPath());
+  }
+
+  private static List<String> java(String heap, List<String> archive, String classPath) {
     List<String> command = new ArrayList<>(List.of(
         Path.of(System.getProperty("java.home"), "bin/java").toString(), "-Xmx" + heap, "-XX:+UseParallelGC"));
     jvmFlags().stream().filter(flag -> !flag.startsWith("--add-modules")).forEach(command::add); // as the launcher does
-    command.addAll(classArchive());
+    command.addAll(archive);
     command.addAll(List.of(
-        "-Dlog4j2.configurationFile=" + ROOT.resolve("conf/log4j2.properties"), "-cp", classPath()));
+        "-Dlog4j2.configurationFile=" + ROOT.resolve("conf/log4j2.properties"), "-cp", classPath));
     return command;
   }
 

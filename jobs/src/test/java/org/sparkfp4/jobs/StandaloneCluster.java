@@ -1,12 +1,11 @@
 package org.sparkfp4.jobs;
 
 import java.io.IOException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 
 /**
  * Spark's own standalone cluster, a JVM for the master and one a worker, of one core and 1 GiB. Each worker has a
@@ -23,7 +22,7 @@ final class StandaloneCluster implements AutoCloseable {
   }
 
   static StandaloneCluster start(int workers) throws IOException {
-    StandaloneCluster cluster = new StandaloneCluster(Files.createTempDirectory("standalone-"), freePort());
+    StandaloneCluster cluster = new StandaloneCluster(Files.createTempDirectory("standalone-"), FreePort.find());
     String port = cluster.master.substring(cluster.master.lastIndexOf(':') + 1);
     cluster.run("127.0.0.1", "master.Master", "--host", "127.0.0.1", "--port", port, "--webui-port", "0");
     for (int worker = 1; worker <= workers; worker++) {
@@ -33,12 +32,6 @@ final class StandaloneCluster implements AutoCloseable {
     }
 
     return cluster;
-  }
-
-  private static int freePort() throws IOException {
-    try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-      return socket.getLocalPort();
-    }
   }
 
   private void run(String address, String name, String... arguments) throws IOException {
@@ -51,6 +44,19 @@ final class StandaloneCluster implements AutoCloseable {
     builder.environment().put("SPARK_LOCAL_IP", address);
     SparkSubmit.homeOfExecutors().forEach(builder.environment()::put);
     processes.add(builder.start());
+  }
+
+  /** What the drivers that workers ran in cluster deploy mode wrote to standard error. */
+  String driverErrors() throws IOException {
+    StringBuilder errors = new StringBuilder();
+    try (Stream<Path> files = Files.find(folder, 3, (path, attributes) -> path.endsWith("stderr")
+        && path.getParent().getFileName().toString().startsWith("driver-"))) {
+      for (Path file : files.toList()) {
+        errors.append(Files.readString(file));
+      }
+    }
+
+    return errors.toString();
   }
 
   /** What {@code spark.master} is on this cluster. */

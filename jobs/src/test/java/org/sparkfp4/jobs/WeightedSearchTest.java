@@ -124,9 +124,18 @@ class WeightedSearchTest {
       }
     }
 
+    byte[] own = Files.readAllBytes(file);
     Files.write(file, bytes);
     SparkSubmitResult result =
-        new InProcess().run(arguments(folder.resolve("refused"), "--scale-search", "weighted"));
+        new InProcess().run(arguments(folder.resolve("changed"), "--scale-search", "weighted"));
+    assertThat(result.status()).isEqualTo(1);
+    assertThat(result.err()).contains(file + ": its SHA-256 is not the one in statistics.json; calibrate anew")
+        .hasLineCount(1);
+    assertThat(folder.resolve("changed")).doesNotExist();
+
+    Files.write(file, own);
+    ForgedStatistics.replace(file, bytes);
+    result = new InProcess().run(arguments(folder.resolve("refused"), "--scale-search", "weighted"));
     assertThat(result.status()).isEqualTo(1);
     assertThat(result.err()).contains("Invalid statistics of " + EXPERT + "{gate_proj,up_proj}: -1.0 for column 7")
         .hasLineCount(1);

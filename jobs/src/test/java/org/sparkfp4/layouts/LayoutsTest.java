@@ -34,7 +34,8 @@ class LayoutsTest {
     assertThat(Layouts.named("compressed-tensors").recipe()).isEqualTo(Nvfp4Recipe.COMPRESSED_TENSORS);
     assertThatThrownBy(() -> Layouts.named("gguf"))
         .isInstanceOf(IllegalArgumentException.class)
-        .hasMessage("Invalid layout: gguf; known are modelopt, compressed-tensors");
+        .hasMessage("Invalid layout: gguf; known are modelopt, compressed-tensors, trt-edge-llm-sm110, trt-edge-llm-sm12x, "
+            + "blackwell-moe, marlin-edge, marlin-vllm, cublas-128x4, scales-8x4, trtllm-gen");
   }
 
   @Test

@@ -15,10 +15,12 @@ final class ColumnarMode {
   private static final Logger LOG = LoggerFactory.getLogger(ColumnarMode.class);
 
   private final SparkConf sparkConf;
+  private final SparkVersion version;
   private final AtomicReference<String> logged = new AtomicReference<>();
 
-  ColumnarMode(SparkConf sparkConf) {
+  ColumnarMode(SparkConf sparkConf, SparkVersion version) {
     this.sparkConf = sparkConf;
+    this.version = version;
   }
 
   /**
@@ -50,6 +52,6 @@ final class ColumnarMode {
           "the RAPIDS Accelerator (" + RapidsAccelerator.PLUGIN + ") is active and plans the projections itself");
     }
 
-    return Optional.empty();
+    return version.reasonAgainstColumns();
   }
 }

@@ -10,8 +10,8 @@ final class Fp4ColumnarRule extends ColumnarRule {
   private final Rule<SparkPlan> projections;
   private final Rule<SparkPlan> writes;
 
-  Fp4ColumnarRule(SparkConf sparkConf) {
-    this.projections = new GuardedRule(new ArrowProjectRewrite(new ColumnarMode(sparkConf)));
+  Fp4ColumnarRule(SparkConf sparkConf, SparkVersion version) {
+    this.projections = new GuardedRule(new ArrowProjectRewrite(new ColumnarMode(sparkConf, version)));
     this.writes = new GuardedRule(new ArrowRowsRewrite());
   }
 

@@ -12,7 +12,9 @@ import scala.runtime.BoxedUnit;
 public final class Fp4Extensions implements Function1<SparkSessionExtensions, BoxedUnit> {
   @Override
   public BoxedUnit apply(SparkSessionExtensions extensions) {
-    extensions.injectColumnar(session -> new Fp4ColumnarRule(session.sparkContext().conf()));
+    SparkVersion version = SparkVersion.current();
+    version.requireSupported();
+    extensions.injectColumnar(session -> new Fp4ColumnarRule(session.sparkContext().conf(), version));
     SqlFunctions.inject(extensions);
     return BoxedUnit.UNIT;
   }

@@ -66,6 +66,31 @@ public final class Mxfp4Codec {
     }
   }
 
+  /**
+   * Adds what encoding a tensor lost to sums of two blocks of 16 for each of 32.
+   *
+   * @param data little-endian elements, from position to limit
+   * @param packed their codes, from position to limit
+   * @param scales their scales, from position to limit
+   * @throws IllegalArgumentException if the sizes do not go together
+   */
+  public static void addErrors(
+      ElementType type, ByteBuffer data, ByteBuffer packed, ByteBuffer scales, ErrorSums sums) {
+    int blocks = scales.remaining();
+    if (packed.remaining() != blocks * PACKED_BLOCK || data.remaining() != blocks * BLOCK * type.bytes()) {
+      throw new IllegalArgumentException("Invalid MXFP4 tensor: " + packed.remaining() + " bytes of codes and "
+          + blocks + " scales for " + data.remaining() + " bytes of " + type);
+    }
+
+    ByteBuffer in = data.slice().order(ByteOrder.LITTLE_ENDIAN);
+    ByteBuffer codes = packed.slice().order(ByteOrder.LITTLE_ENDIAN);
+    float[] half = new float[Nvfp4.BLOCK];
+    for (int i = 0; i < blocks * 2; i++) {
+      type.load(in, i * half.length * type.bytes(), half);
+      sums.addBlock(half, codes.getLong(i * Nvfp4.PACKED_BLOCK), E8M0.decode(scales.get(scales.position() + i / 2)));
+    }
+  }
+
   /** Encodes a row to absolute places of both buffers; a result that is not finite is refused by its row's number. */
   static void encodeRow(ScaleRule rule, float[] row, long number, ByteBuffer packed, int packedAt, ByteBuffer scales,
       int scalesAt) {

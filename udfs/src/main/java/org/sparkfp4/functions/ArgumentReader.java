@@ -27,8 +27,7 @@ final class ArgumentReader implements UnitArguments {
       return null;
     }
 
-    ColumnVector scheme = arguments[SCHEME];
-    Segments segments = new Segments(scheme.isNullAt(row) ? null : scheme.getUTF8String(row).toString());
+    Segments segments = new Segments(Payload.text(arguments[SCHEME], row));
     for (int member = 0; member < MEMBERS; member++) {
       if (!arguments[member].isNullAt(row)) {
         add(arguments[member], row, member, segments::add);
@@ -64,14 +63,8 @@ final class ArgumentReader implements UnitArguments {
   }
 
   private void add(ColumnVector payload, int row, int member, Taker taker) {
-    if (ArrowBytes.canView(payload)) {
-      ArrowBuf bytes = ArrowBytes.of(payload, row);
-      taker.take(member, bytes.memoryAddress(), bytes.capacity());
-    } else {
-      // Spark's own vectors (Parquet, say) and literals are on the heap.
-      byte[] bytes = payload.getBinary(row);
-      taker.take(member, scratch.copy(bytes), bytes.length);
-    }
+    ArrowBuf bytes = scratch.view(payload, row);
+    taker.take(member, bytes.memoryAddress(), bytes.capacity());
   }
 
   /** What becomes of a payload. */

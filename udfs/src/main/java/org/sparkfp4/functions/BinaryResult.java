@@ -1,6 +1,7 @@
 package org.sparkfp4.functions;
 
 import java.util.List;
+import java.util.function.LongFunction;
 import org.apache.arrow.memory.ArrowBuf;
 import org.apache.arrow.memory.BufferAllocator;
 import org.apache.arrow.vector.BitVectorHelper;
@@ -22,12 +23,15 @@ final class BinaryResult implements AutoCloseable {
   private int nulls;
   private long end;
 
-  /** @param name for messages */
-  BinaryResult(String name, BufferAllocator allocator) {
+  /**
+   * @param name for messages
+   * @param data gives buffers of at least so many bytes for the values themselves
+   */
+  BinaryResult(String name, BufferAllocator allocator, LongFunction<ArrowBuf> data) {
     this.name = name;
-    this.validities = new ReusedBuffer(allocator);
-    this.offsetBuffers = new ReusedBuffer(allocator);
-    this.dataBuffers = new ReusedBuffer(allocator);
+    this.validities = new ReusedBuffer(allocator::buffer);
+    this.offsetBuffers = new ReusedBuffer(allocator::buffer);
+    this.dataBuffers = new ReusedBuffer(data);
   }
 
   /**

@@ -23,9 +23,8 @@ final class KeySqlFunctions {
   static void inject(SparkSessionExtensions extensions) {
     ExpressionInfo quantize = quantizeInfo();
     SqlFunctions.inject(extensions, quantize, arguments -> {
-      boolean withRule = arguments.size() == 4;
-      var given = new ArrayList<>(SqlFunctions.checked(quantize.getName(), arguments, withRule ? 4 : 3));
-      given.addAll(Collections.nCopies(withRule ? 0 : 1, SqlFunctions.absent(DataTypes.StringType)));
+      var given = new ArrayList<>(SqlFunctions.checked(quantize.getName(), arguments, 3, 4));
+      given.addAll(Collections.nCopies(4 - given.size(), SqlFunctions.absent(DataTypes.StringType)));
       return SqlFunctions.expression(quantize.getName(),
           ToScalaUDF.apply(new Mxfp4Quantize(SqlFunctions.kernels().onHost())), Mxfp4Quantize.RETURN_TYPE, given,
           List.of(BINARY, STRING, LONG, STRING));
@@ -34,6 +33,13 @@ final class KeySqlFunctions {
     SqlFunctions.inject(extensions, dequantize, arguments -> SqlFunctions.expression(dequantize.getName(),
         ToScalaUDF.apply(new Mxfp4Dequantize()), Mxfp4Dequantize.RETURN_TYPE,
         SqlFunctions.checked(dequantize.getName(), arguments, 2), List.of(BINARY, BINARY)));
+    ExpressionInfo error = errorInfo();
+    SqlFunctions.inject(extensions, error, arguments -> {
+      var given = new ArrayList<>(SqlFunctions.checked(error.getName(), arguments, 3, 4));
+      given.addAll(Collections.nCopies(4 - given.size(), SqlFunctions.absent(DataTypes.StringType)));
+      return SqlFunctions.expression(error.getName(), ToScalaUDF.apply(new Mxfp4Error(SqlFunctions.kernels().onHost())),
+          Mxfp4Error.RETURN_TYPE, given, List.of(BINARY, STRING, LONG, STRING));
+    });
     ExpressionInfo insert = insertInfo();
     SqlFunctions.inject(extensions, insert, arguments -> SqlFunctions.expression(insert.getName(),
         ToScalaUDF.apply(new KeyNormQuantInsert(SqlFunctions.kernels().onHost())), KeyNormQuantInsert.RETURN_TYPE,
@@ -77,6 +83,17 @@ final class KeySqlFunctions {
             """,
         "> SELECT name, _FUNC_(q.packed, q.scales) AS payload FROM quantized;",
         "The values are exact. Null where an argument is null.");
+  }
+
+  private static ExpressionInfo errorInfo() {
+    return SqlFunctions.info(Mxfp4Error.class, "mxfp4_error",
+        "_FUNC_(payload, dtype, cols[, rule]) - Returns what MXFP4 would lose of a tensor: struct<sum_squares, "
+            + "squared_error, relative_error, sqnr>.",
+        """
+            * payload, dtype, cols, rule - as mxfp4_quantize takes them
+            """,
+        "> SELECT name, _FUNC_(payload, dtype, cols, 'best-of-two').relative_error FROM tensors;",
+        "The figures are those of nvfp4_error. A null payload gives null; a NaN or infinite value is an error.");
   }
 
   private static ExpressionInfo insertInfo() {

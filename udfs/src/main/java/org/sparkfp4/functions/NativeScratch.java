@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.apache.arrow.memory.ArrowBuf;
 import org.apache.arrow.memory.BufferAllocator;
+import org.apache.spark.sql.vectorized.ColumnVector;
 
 /** Native memory for the time of one call: where a kernel finds values that lie on the heap. */
 final class NativeScratch implements AutoCloseable {
@@ -25,6 +26,18 @@ final class NativeScratch implements AutoCloseable {
     ArrowBuf buffer = take(value.length);
     buffer.setBytes(0, value);
     return buffer.memoryAddress();
+  }
+
+  /** A binary value that is not null where it lies, or a copy: Spark's own vectors and literals are on the heap. */
+  ArrowBuf view(ColumnVector column, int row) {
+    if (ArrowBytes.canView(column)) {
+      return ArrowBytes.of(column, row);
+    }
+
+    byte[] value = column.getBinary(row);
+    ArrowBuf buffer = take(value.length);
+    buffer.setBytes(0, value);
+    return buffer.slice(0, value.length);
   }
 
   @Override

@@ -1,5 +1,6 @@
 package org.sparkfp4.functions;
 
+import org.apache.spark.sql.vectorized.ColumnVector;
 import org.sparkfp4.formats.ElementType;
 
 /** A tensor as SQL functions take it: its little-endian bytes, and how they are told from what they should be. */
@@ -22,6 +23,11 @@ final class Payload {
     }
 
     return value;
+  }
+
+  /** A text, or null. */
+  static String text(ColumnVector column, int row) {
+    return column.isNullAt(row) ? null : column.getUTF8String(row).toString();
   }
 
   /** Rows of a tensor whose row has so many bytes. */

@@ -43,8 +43,8 @@ final class QuantizeEvaluator implements ArrowEvaluator {
         "nvfp4", damping == null ? Nvfp4Quantize.RETURN_TYPE : Nvfp4Gptq.RETURN_TYPE, true, null, false);
     this.kernel = kernel;
     this.allocator = allocator;
-    this.packed = new BinaryResult("packed", allocator);
-    this.scales = new BinaryResult("scales", allocator);
+    this.packed = new BinaryResult("packed", allocator, bytes -> kernel.results(allocator, bytes));
+    this.scales = new BinaryResult("scales", allocator, bytes -> kernel.results(allocator, bytes));
   }
 
   @Override

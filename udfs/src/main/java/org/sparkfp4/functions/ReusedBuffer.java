@@ -2,8 +2,8 @@ package org.sparkfp4.functions;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.LongFunction;
 import org.apache.arrow.memory.ArrowBuf;
-import org.apache.arrow.memory.BufferAllocator;
 
 /**
  * Memory for the results of one batch after another. The kernel of an operating system hands out large buffers page by
@@ -14,11 +14,12 @@ import org.apache.arrow.memory.BufferAllocator;
  * come to be used in turn.
  */
 final class ReusedBuffer implements AutoCloseable {
-  private final BufferAllocator allocator;
+  private final LongFunction<ArrowBuf> fresh;
   private final List<ArrowBuf> buffers = new ArrayList<>();
 
-  ReusedBuffer(BufferAllocator allocator) {
-    this.allocator = allocator;
+  /** @param fresh gives a buffer of at least so many bytes */
+  ReusedBuffer(LongFunction<ArrowBuf> fresh) {
+    this.fresh = fresh;
   }
 
   /** A buffer of at least so many bytes that nobody else sees; what it holds is undefined. It stays owned by this. */
@@ -39,7 +40,7 @@ final class ReusedBuffer implements AutoCloseable {
       return free;
     });
 
-    ArrowBuf buffer = allocator.buffer(bytes);
+    ArrowBuf buffer = fresh.apply(bytes);
     buffers.add(buffer);
     return buffer;
   }

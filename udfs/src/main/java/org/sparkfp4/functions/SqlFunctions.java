@@ -28,12 +28,13 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * The functions by their SQL names: {@code nvfp4_quantize(payload, dtype, cols)}, with ModelOpt's arithmetic, and
- * {@code nvfp4_amax(payload, dtype)}, which take one tensor where the classes take units of up to three; and those of
- * {@link KeySqlFunctions}.
+ * The functions by their SQL names: {@code nvfp4_quantize(payload, dtype, cols[, search])}, with ModelOpt's arithmetic,
+ * and {@code nvfp4_amax(payload, dtype)}, which take one tensor where the classes take units of up to three;
+ * {@code nvfp4_dequantize}, and those of {@link FigureSqlFunctions} and {@link KeySqlFunctions}.
  */
 public final class SqlFunctions {
-  private static final String SINCE = "4.1.3";
+  /** The version of Spark FP4 that had them first. */
+  private static final String SINCE = "0.1.0";
   private static final AgnosticEncoder<?> BINARY = AgnosticEncoders.BinaryEncoder$.MODULE$;
   private static final AgnosticEncoder<?> STRING = AgnosticEncoders.StringEncoder$.MODULE$;
   private static final AgnosticEncoder<?> LONG = AgnosticEncoders.BoxedLongEncoder$.MODULE$;
@@ -45,6 +46,8 @@ public final class SqlFunctions {
   public static void inject(SparkSessionExtensions extensions) {
     inject(extensions, quantizeInfo(), SqlFunctions::quantize);
     inject(extensions, amaxInfo(), SqlFunctions::amax);
+    inject(extensions, dequantizeInfo(), SqlFunctions::dequantize);
+    FigureSqlFunctions.inject(extensions);
     KeySqlFunctions.inject(extensions);
   }
 
@@ -54,8 +57,8 @@ public final class SqlFunctions {
   }
 
   private static Expression quantize(Seq<Expression> arguments) {
-    List<Expression> given = checked("nvfp4_quantize", arguments, 3);
-    Nvfp4Quantize function = Nvfp4Functions.quantize(Nvfp4Recipe.MODELOPT, ScaleSearch.RTN, kernels());
+    List<Expression> given = checked("nvfp4_quantize", arguments, 3, 4);
+    Nvfp4Quantize function = Nvfp4Functions.quantize(Nvfp4Recipe.MODELOPT, search(given), kernels());
     return expression("nvfp4_quantize", ToScalaUDF.apply(function), Nvfp4Quantize.RETURN_TYPE,
         payloads(given.get(0), given.get(1), given.get(2), absent(DataTypes.FloatType), absent(DataTypes.BinaryType)),
         List.of(BINARY, BINARY, BINARY, BINARY, BINARY, BINARY, STRING, LONG, FLOAT, BINARY));
@@ -66,6 +69,47 @@ public final class SqlFunctions {
     return expression("nvfp4_amax", ToScalaUDF.apply(Nvfp4Functions.amax(kernels())), Nvfp4Amax.RETURN_TYPE,
         payloads(given.get(0), given.get(1), absent(DataTypes.LongType)),
         List.of(BINARY, BINARY, BINARY, BINARY, BINARY, BINARY, STRING, LONG));
+  }
+
+  private static Expression dequantize(Seq<Expression> arguments) {
+    List<Expression> given = checked("nvfp4_dequantize", arguments, 3, 4);
+    Nvfp4Recipe recipe = given.size() < 4 ? Nvfp4Recipe.MODELOPT : recipe(constant("recipe", given.get(3)));
+    return expression("nvfp4_dequantize", ToScalaUDF.apply(new Nvfp4Dequantize(recipe)), Nvfp4Dequantize.RETURN_TYPE,
+        given.subList(0, 3), List.of(BINARY, BINARY, FLOAT));
+  }
+
+  /** The search that a fourth argument names. It is settled when a query is analysed, as a kernel is a search's. */
+  static ScaleSearch search(List<Expression> arguments) {
+    if (arguments.size() < 4) {
+      return ScaleSearch.RTN;
+    }
+
+    ScaleSearch search = ScaleSearch.named(constant("search", arguments.get(3)));
+    if (search == ScaleSearch.WEIGHTED) {
+      throw new IllegalArgumentException(
+          "Invalid search: weighted needs statistics, which quantize --statistics has and a query has not; give rtn, "
+              + "four-over-six or sweep");
+    }
+
+    return search;
+  }
+
+  private static Nvfp4Recipe recipe(String name) {
+    return switch (name) {
+      case "modelopt" -> Nvfp4Recipe.MODELOPT;
+      case "compressed-tensors" -> Nvfp4Recipe.COMPRESSED_TENSORS;
+      default -> throw new IllegalArgumentException(
+          "Invalid recipe: " + name + ", must be modelopt or compressed-tensors");
+    };
+  }
+
+  private static String constant(String name, Expression argument) {
+    if (argument instanceof Literal literal && literal.dataType().equals(DataTypes.StringType)
+        && literal.value() != null) {
+      return literal.value().toString();
+    }
+
+    throw new IllegalArgumentException("Invalid " + name + ": " + argument.sql() + ", must be a string literal");
   }
 
   /** The arguments of one member that has no scales, then the function's own. */
@@ -85,10 +129,12 @@ public final class SqlFunctions {
     return new ScalaUDF(function, type, seq(arguments), seq(inputs), Option.empty(), new Some<>(name), true, true);
   }
 
-  static List<Expression> checked(String name, Seq<Expression> arguments, int expected) {
-    if (arguments.size() != expected) {
+  /** @param expected how many arguments there may be */
+  static List<Expression> checked(String name, Seq<Expression> arguments, Integer... expected) {
+    if (!List.of(expected).contains(arguments.size())) {
       throw SqlFunctions.<RuntimeException>unchecked(
-          QueryCompilationErrors.wrongNumArgsError(name, seq(List.<Object>of(expected)), arguments.size(), "", "", ""));
+          QueryCompilationErrors.wrongNumArgsError(name, seq(List.<Object>of((Object[]) expected)), arguments.size(),
+              "", "", ""));
     }
 
     return CollectionConverters.asJava(arguments);
@@ -116,17 +162,22 @@ public final class SqlFunctions {
 
   private static ExpressionInfo quantizeInfo() {
     return info(Nvfp4Quantize.class, "nvfp4_quantize",
-        "_FUNC_(payload, dtype, cols) - Returns the NVFP4 form of a weight tensor, with ModelOpt's arithmetic: "
+        "_FUNC_(payload, dtype, cols[, search]) - Returns the NVFP4 form of a weight tensor, with ModelOpt's arithmetic: "
             + "struct<packed, scales, amax, sum_squares, squared_error, global_scale, requantized>.",
         """
             * payload - BINARY: the tensor's elements, row-major [rows, cols], little-endian
             * dtype - STRING: BF16, F16 or F32
             * cols - BIGINT: elements a row, a multiple of 16
+            * search - STRING literal, how block scales are chosen: rtn (default), four-over-six or sweep
             """,
-        "> SELECT name, _FUNC_(payload, dtype, cols) AS q FROM tensors;",
+        """
+            > SELECT name, _FUNC_(payload, dtype, cols) AS q FROM tensors;
+            > SELECT name, _FUNC_(payload, dtype, cols, 'sweep').global_scale FROM tensors;
+            """,
         """
             packed has two E2M1 codes a byte, the first in the low half; scales has an E4M3 byte for every 16 elements
-            of a row. global_scale is amax / 2688. A null payload gives null; a NaN or infinite weight is an error.
+            of a row. global_scale is amax / 2688, of a search amax / 1536, and is the row's own: read a tensor whole,
+            option slabBytes. A null payload gives null; a NaN or infinite weight is an error.
             """);
   }
 
@@ -139,6 +190,21 @@ public final class SqlFunctions {
             """,
         "> SELECT name, _FUNC_(payload, dtype) AS amax FROM tensors;",
         "A null payload gives null; NaN or infinity where a weight is not finite.");
+  }
+
+  private static ExpressionInfo dequantizeInfo() {
+    return info(Nvfp4Dequantize.class, "nvfp4_dequantize",
+        "_FUNC_(packed, scales, global_scale[, recipe]) - Returns the values of an NVFP4 tensor as a payload of F32.",
+        """
+            * packed - BINARY: codes, two a byte, as nvfp4_quantize gives them
+            * scales - BINARY: an E4M3 byte for every 8 bytes of packed, row-major
+            * global_scale - FLOAT: as the checkpoint stores it
+            * recipe - STRING literal: modelopt (default), whose global scale multiplies, or compressed-tensors, whose
+              global scale divides
+            """,
+        "> SELECT name, _FUNC_(q.packed, q.scales, q.global_scale) AS payload FROM quantized;",
+        "A value is e2m1(code) * d, d being the block scale by the global scale, rounded once each to FLOAT. Null where "
+            + "an argument is null.");
   }
 
   static ExpressionInfo info(Class<?> type, String name, String usage, String arguments, String example,

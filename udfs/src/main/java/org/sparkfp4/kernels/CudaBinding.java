@@ -30,6 +30,15 @@ final class CudaBinding {
 
   static native void destroy(long context);
 
+  /**
+   * Takes pinned memory, which calls on host memory write results to without a copy.
+   *
+   * @param address takes its address
+   */
+  static native int pin(int device, long bytes, long[] address);
+
+  static native void unpin(int device, long address);
+
   /** Bytes of device memory that a call of so many segments needs beside its data, aligned to 16. */
   static native long scratchBytes(int segments);
 

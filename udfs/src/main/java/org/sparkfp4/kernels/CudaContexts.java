@@ -1,12 +1,11 @@
 package org.sparkfp4.kernels;
 
-import java.util.ArrayDeque;
-import java.util.Deque;
-import java.util.Iterator;
+import java.time.Duration;
 import java.util.Map;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import org.apache.arrow.memory.ArrowBuf;
+import org.apache.arrow.memory.BufferAllocator;
 import org.apache.arrow.memory.util.MemoryUtil;
 import org.apache.spark.TaskContext;
 import org.apache.spark.util.TaskCompletionListener;
@@ -20,13 +19,12 @@ final class CudaContexts implements CudaMemory {
   /** Tries again after so many milliseconds each, when other tasks may have given memory back. */
   private static final int[] PAUSES = {100, 1000, 5000};
 
-  /** How long contexts stay open that no task takes over. */
-  private static final long KEPT_SECONDS = 30;
+  /** How long contexts and pinned memory stay that no task takes over. */
+  private static final Duration KEPT = Duration.ofSeconds(30);
 
   private final Map<Long, CudaContext> ofTasks = new ConcurrentHashMap<>();
-  private final Deque<CudaContext> idle = new ArrayDeque<>();
-  private long lastUse;
-  private boolean isCloseDue;
+  private final Spares<CudaContext> spares = new Spares<>(KEPT);
+  private final PinnedResults results = new PinnedResults(KEPT);
 
   @Override
   public int run(Call call) {
@@ -35,18 +33,19 @@ final class CudaContexts implements CudaMemory {
       return run(ofTask(task), call);
     }
 
-    CudaContext borrowed = open(0);
+    CudaContext borrowed = open(device(null));
     try {
       return run(borrowed, call);
     } finally {
-      putBack(borrowed);
+      spares.give(borrowed);
     }
   }
 
   private int run(CudaContext context, Call call) {
     int status = context.run(call);
     for (int i = 0; status == CudaBinding.OUT_OF_DEVICE_MEMORY && i < PAUSES.length; i++) {
-      closeIdle();
+      spares.closeAll();
+      results.closeSpares();
       pause(PAUSES[i]);
       status = context.run(call);
     }
@@ -59,13 +58,18 @@ final class CudaContexts implements CudaMemory {
     MemoryUtil.setMemory(address, bytes, value);
   }
 
+  @Override
+  public ArrowBuf results(BufferAllocator allocator, long bytes) {
+    return results.buffer(allocator, device(TaskContext.get()), bytes);
+  }
+
   private CudaContext ofTask(TaskContext task) {
     long id = task.taskAttemptId();
     CudaContext context = ofTasks.get(id);
     if (context == null) {
-      context = open(CudaDevices.of(task, CudaBinding.deviceCount()));
+      context = open(device(task));
       ofTasks.put(id, context);
-      task.addTaskCompletionListener((TaskCompletionListener) ended -> putBack(ofTasks.remove(id)));
+      task.addTaskCompletionListener((TaskCompletionListener) ended -> spares.give(ofTasks.remove(id)));
     }
 
     return context;
@@ -73,47 +77,12 @@ final class CudaContexts implements CudaMemory {
 
   /** Not under a lock: each task of a job's first wave waits for its own pinned memory alone. */
   private CudaContext open(int device) {
-    CudaContext found = taken(device);
-    return found == null ? CudaContext.open(device) : found;
+    CudaContext spare = spares.take(context -> context.device() == device);
+    return spare == null ? CudaContext.open(device) : spare;
   }
 
-  private synchronized CudaContext taken(int device) {
-    for (Iterator<CudaContext> contexts = idle.iterator(); contexts.hasNext(); ) {
-      CudaContext context = contexts.next();
-      if (context.device() == device) {
-        contexts.remove();
-        return context;
-      }
-    }
-
-    return null;
-  }
-
-  private synchronized void putBack(CudaContext context) {
-    idle.push(context);
-    lastUse = System.nanoTime();
-    if (!isCloseDue) {
-      isCloseDue = true;
-      closeLater();
-    }
-  }
-
-  private void closeLater() {
-    CompletableFuture.delayedExecutor(KEPT_SECONDS, TimeUnit.SECONDS).execute(this::closeUnused);
-  }
-
-  private synchronized void closeUnused() {
-    if (System.nanoTime() - lastUse < TimeUnit.SECONDS.toNanos(KEPT_SECONDS)) {
-      closeLater();
-    } else {
-      isCloseDue = false;
-      closeIdle();
-    }
-  }
-
-  private synchronized void closeIdle() {
-    idle.forEach(CudaContext::close);
-    idle.clear();
+  private static int device(TaskContext task) {
+    return CudaDevices.of(task, CudaBinding.deviceCount());
   }
 
   private static void pause(int milliseconds) {

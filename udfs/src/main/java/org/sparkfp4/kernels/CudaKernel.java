@@ -1,5 +1,7 @@
 package org.sparkfp4.kernels;
 
+import org.apache.arrow.memory.ArrowBuf;
+import org.apache.arrow.memory.BufferAllocator;
 import org.sparkfp4.formats.ElementType;
 import org.sparkfp4.formats.ErrorSums;
 import org.sparkfp4.formats.Mxfp4;
@@ -29,6 +31,11 @@ final class CudaKernel implements Nvfp4Kernel {
   @Override
   public String tier() {
     return "cuda";
+  }
+
+  @Override
+  public ArrowBuf results(BufferAllocator allocator, long bytes) {
+    return memory.results(allocator, bytes);
   }
 
   @Override

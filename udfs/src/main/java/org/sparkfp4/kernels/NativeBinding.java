@@ -69,4 +69,6 @@ final class NativeBinding {
       long scales, long rows, long cols, long out, float[] value, long[] where);
 
   static native void prefetch(long address, long bytes);
+
+  static native void letGo(long address, long bytes);
 }

@@ -25,6 +25,19 @@ public final class NativeLibrary {
   }
 
   /**
+   * Prepares a file mapping that nobody reads any more for being unmapped, which then keeps no other thread waiting. A hint:
+   * does nothing where there is no library.
+   *
+   * @param address of the first byte, of any alignment
+   * @param bytes how many, to the mapping's end
+   */
+  public static void letGo(long address, long bytes) {
+    if (absence().isEmpty()) {
+      NativeBinding.letGo(address, bytes);
+    }
+  }
+
+  /**
    * Loads the library unless it is there already.
    *
    * @return empty where it is loaded, else why this class path has none

@@ -1,6 +1,8 @@
 package org.sparkfp4.kernels;
 
 import java.util.Arrays;
+import org.apache.arrow.memory.ArrowBuf;
+import org.apache.arrow.memory.BufferAllocator;
 import org.sparkfp4.formats.ElementType;
 import org.sparkfp4.formats.ErrorSums;
 import org.sparkfp4.formats.Mxfp4;
@@ -19,6 +21,16 @@ import org.sparkfp4.formats.WeightScheme;
 public interface Nvfp4Kernel {
   /** {@code java} (the reference), {@code scalar}, {@code avx2}, {@code avx512} or {@code cuda}. */
   String tier();
+
+  /**
+   * A buffer for large results. Any memory serves, and a kernel may know some that saves a copy.
+   *
+   * @param allocator that accounts for it
+   * @param bytes that it has room for at least; their content is undefined
+   */
+  default ArrowBuf results(BufferAllocator allocator, long bytes) {
+    return allocator.buffer(bytes);
+  }
 
   /**
    * The largest |w| over all segments; 0 where there are no elements.

@@ -4,7 +4,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
-import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Collectors;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -13,7 +14,8 @@ import org.slf4j.LoggerFactory;
 public final class Nvfp4Kernels {
   private static final Logger LOG = LoggerFactory.getLogger(Nvfp4Kernels.class);
   private static final String AUTO = "auto";
-  private static final AtomicBoolean TOLD = new AtomicBoolean();
+  /** Devices of which the log has said that they compute, and why. */
+  private static final Set<Device> TOLD = ConcurrentHashMap.newKeySet();
   private static final CudaMemory HOST = new CudaContexts();
   private static final Nvfp4Kernel CUDA = new CudaKernel(HOST);
 
@@ -29,10 +31,11 @@ public final class Nvfp4Kernels {
   public static Nvfp4Kernel chosen(KernelChoice choice) {
     return switch (choice.device()) {
       case CPU -> onCpu(choice.tier(), "the device is cpu");
-      case CUDA -> cuda();
+      case CUDA -> cuda("the device is cuda");
       case RAPIDS -> throw new IllegalStateException("Cannot run on device rapids: the RAPIDS Accelerator left this "
           + "part of the plan to the CPU. spark.rapids.sql.explain=NOT_ON_GPU says why; device auto would go on");
-      case AUTO -> CudaLibrary.absence().map(reason -> onCpu(choice.tier(), reason)).orElseGet(Nvfp4Kernels::cuda);
+      case AUTO -> CudaLibrary.absence().map(reason -> onCpu(choice.tier(), "device auto found no GPU: " + reason))
+          .orElseGet(() -> cuda("device auto takes a GPU where one answers"));
     };
   }
 
@@ -55,6 +58,10 @@ public final class Nvfp4Kernels {
    * @param scratch address of {@link #deviceScratchBytes} on the device, a multiple of 16; of one thread at a time
    */
   public static Nvfp4Kernel onDeviceMemory(long scratch) {
+    if (TOLD.add(Device.RAPIDS)) {
+      LOG.info("NVFP4 kernels run on columns of the RAPIDS Accelerator: it planned this part of the query");
+    }
+
     return new CudaKernel(new CudaDeviceMemory(scratch));
   }
 
@@ -132,10 +139,10 @@ public final class Nvfp4Kernels {
     return List.copyOf(kernels);
   }
 
-  private static Nvfp4Kernel cuda() {
+  private static Nvfp4Kernel cuda(String reason) {
     requireCuda(Device.CUDA);
-    if (TOLD.compareAndSet(false, true)) {
-      LOG.info("NVFP4 kernels run on {}", CudaLibrary.describe());
+    if (TOLD.add(Device.CUDA)) {
+      LOG.info("NVFP4 kernels run on {}: {}", CudaLibrary.describe(), reason);
     }
 
     return CUDA;
@@ -150,14 +157,14 @@ public final class Nvfp4Kernels {
 
   private static Nvfp4Kernel onCpu(String tier, String reason) {
     Nvfp4Kernel kernel = forTier(tier);
-    if (!TOLD.compareAndSet(false, true)) {
+    if (!TOLD.add(Device.CPU)) {
       return kernel;
     }
 
     // Whoever asked for java may have done so because the library is broken: then it must not be asked.
     Optional<String> absence = tier.equalsIgnoreCase(AUTO) ? NativeLibrary.absence() : Optional.empty();
     if (absence.isPresent()) {
-      LOG.warn("NVFP4 kernels run in Java, about {} MB/s of bf16 a core: {}; no GPU: {}",
+      LOG.warn("NVFP4 kernels run in Java, about {} MB/s of bf16 a core: {}; {}",
           Math.round(TrialRate.bytesPerSecond(kernel) / 1e6), absence.get(), reason);
     } else {
       LOG.info("NVFP4 kernels run on the CPU, tier {}: {}", kernel.tier(), reason);

@@ -40,26 +40,26 @@ class RuleTest {
 
   @Test
   void autoRunsOnColumns() {
-    assertThat(new ColumnarMode(new SparkConf(false)).reasonAgainst(conf)).isEmpty();
-    assertThat(new ColumnarMode(new SparkConf(false)).enabled(conf)).isTrue();
+    assertThat(new ColumnarMode(new SparkConf(false), SparkVersion.current()).reasonAgainst(conf)).isEmpty();
+    assertThat(new ColumnarMode(new SparkConf(false), SparkVersion.current()).enabled(conf)).isTrue();
   }
 
   @Test
   void offDoesNot() {
     conf.setConfString(ColumnarMode.CONF, "off");
-    assertThat(new ColumnarMode(new SparkConf(false)).reasonAgainst(conf)).hasValue("spark.fp4.columnar is off");
-    assertThat(new ColumnarMode(new SparkConf(false)).enabled(conf)).isFalse();
+    assertThat(new ColumnarMode(new SparkConf(false), SparkVersion.current()).reasonAgainst(conf)).hasValue("spark.fp4.columnar is off");
+    assertThat(new ColumnarMode(new SparkConf(false), SparkVersion.current()).enabled(conf)).isFalse();
   }
 
   @Test
   void theRapidsPluginGoesFirst() {
     SparkConf with = new SparkConf(false).set(PLUGINS, "org.example.Other, com.nvidia.spark.SQLPlugin");
-    assertThat(new ColumnarMode(with).reasonAgainst(conf)).hasValueSatisfying(
+    assertThat(new ColumnarMode(with, SparkVersion.current()).reasonAgainst(conf)).hasValueSatisfying(
         reason -> assertThat(reason).contains("RAPIDS Accelerator (com.nvidia.spark.SQLPlugin) is active"));
     SparkConf other = new SparkConf(false).set(PLUGINS, "org.example.Other");
-    assertThat(new ColumnarMode(other).reasonAgainst(conf)).isEmpty();
+    assertThat(new ColumnarMode(other, SparkVersion.current()).reasonAgainst(conf)).isEmpty();
     conf.setConfString("spark.rapids.sql.enabled", "false");
-    assertThat(new ColumnarMode(with).reasonAgainst(conf)).as("plugin switched off").isEmpty();
+    assertThat(new ColumnarMode(with, SparkVersion.current()).reasonAgainst(conf)).as("plugin switched off").isEmpty();
   }
 
   @Test

@@ -3,6 +3,7 @@ package org.sparkfp4.functions;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.IntStream;
@@ -20,6 +21,8 @@ import org.junit.jupiter.api.Test;
 import org.sparkfp4.formats.NonFiniteException;
 import org.sparkfp4.formats.Nvfp4Recipe;
 import org.sparkfp4.formats.ScaleSearch;
+import org.sparkfp4.kernels.Nvfp4Kernel;
+import org.sparkfp4.kernels.Nvfp4Kernels;
 
 class QuantizeEvaluatorTest {
   private final BufferAllocator source = new RootAllocator();
@@ -163,6 +166,34 @@ class QuantizeEvaluatorTest {
     }
 
     close(arguments);
+  }
+
+  @Test
+  void resultsLieInMemoryThatTheKernelGave() {
+    List<Long> given = new ArrayList<>();
+    Nvfp4Kernel reference = Nvfp4Kernels.forTier("java");
+    Nvfp4Kernel kernel = (Nvfp4Kernel) Proxy.newProxyInstance(
+        getClass().getClassLoader(), new Class<?>[] {Nvfp4Kernel.class}, (proxy, method, arguments) -> {
+          Object result = method.invoke(reference, arguments);
+          if (method.getName().equals("results")) {
+            given.add(((ArrowBuf) result).memoryAddress());
+          }
+
+          return result;
+        });
+    WeightRow row = WeightRow.random(3);
+    try (QuantizeEvaluator own = new QuantizeEvaluator(Nvfp4Recipe.MODELOPT, ScaleSearch.RTN, kernel, allocator)) {
+      for (int batch = 0; batch < 2; batch++) {
+        ColumnVector[] arguments = WeightVectors.arguments(List.of(row), source);
+        try (ColumnVector result = own.evaluate(1, arguments)) {
+          assertThat(QuantizedRow.of(result, 0)).isEqualTo(row.reference(Nvfp4Recipe.MODELOPT));
+          assertThat(given).containsExactly(
+              ArrowBytes.of(result.getChild(0), 0).memoryAddress(), ArrowBytes.of(result.getChild(1), 0).memoryAddress());
+        }
+
+        close(arguments);
+      }
+    }
   }
 
   private ColumnVector evaluate(WeightRow row) {

@@ -6,13 +6,18 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.io.IOException;
 import java.io.InputStream;
 import java.lang.reflect.InvocationTargetException;
+import java.nio.MappedByteBuffer;
+import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Properties;
+import java.util.Random;
 import java.util.regex.Pattern;
+import org.apache.arrow.memory.util.MemoryUtil;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.Test;
@@ -127,6 +132,23 @@ class NativeLibraryTest {
     }
 
     assertThat(memory.bytes()).containsOnly(0);
+  }
+
+  @Test
+  void mappingThatWasLetGoReadsTheFileAgain(@TempDir Path folder) throws IOException {
+    byte[] content = new byte[20_000];
+    new Random(1).nextBytes(content);
+    Path file = Files.write(folder.resolve("mapped"), content);
+    try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ)) {
+      // not at the start of a page
+      MappedByteBuffer mapping = channel.map(FileChannel.MapMode.READ_ONLY, 5000, 15_000);
+      byte[] read = new byte[15_000];
+      for (int turn = 0; turn < 2; turn++) {
+        mapping.get(0, read);
+        assertThat(read).isEqualTo(Arrays.copyOfRange(content, 5000, 20_000));
+        NativeLibrary.letGo(MemoryUtil.getByteBufferAddress(mapping), mapping.capacity());
+      }
+    }
   }
 
   /** RHEL 8 and its kin have glibc 2.28. */

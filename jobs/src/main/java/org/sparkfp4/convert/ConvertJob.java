@@ -1,0 +1,235 @@
+package org.sparkfp4.convert;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+import java.util.stream.IntStream;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.broadcast.Broadcast;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.util.SerializableConfiguration;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.sparkfp4.checkpoint.Checkpoint;
+import org.sparkfp4.kernels.KernelChoice;
+import org.sparkfp4.plan.PlanOptions;
+import org.sparkfp4.sink.BadSourceException;
+import org.sparkfp4.sink.FreeSpace;
+import org.sparkfp4.sink.Manifest;
+import org.sparkfp4.sink.OutputFolder;
+import org.sparkfp4.sink.OutputLock;
+import org.sparkfp4.sink.ShardRecord;
+import org.sparkfp4.sink.SourceChecksums;
+import scala.jdk.javaapi.CollectionConverters;
+import scala.reflect.ClassTag$;
+import scala.runtime.AbstractFunction2;
+import scala.runtime.BoxedUnit;
+
+/** Carries a conversion out: parts of files that are put together, files, then what stands beside them. */
+public final class ConvertJob {
+  private static final Logger LOG = LoggerFactory.getLogger(ConvertJob.class);
+
+  private final SparkSession spark;
+  private final Configuration conf;
+  private final ConvertFolder folder;
+  private final Checkpoint source;
+  private final SourceModel model;
+  private final ConvertPlan plan;
+  private final String commit;
+  private final KernelChoice kernels;
+  private final String producer;
+
+  private ConvertJob(SparkSession spark, OutputFolder output, Checkpoint source, SourceModel model, ConvertPlan plan,
+      String commit, KernelChoice kernels, String producer) {
+    this.spark = spark;
+    this.conf = spark.sessionState().newHadoopConf();
+    this.folder = new ConvertFolder(output);
+    this.source = source;
+    this.model = model;
+    this.plan = plan;
+    this.commit = commit;
+    this.kernels = kernels;
+    this.producer = producer;
+  }
+
+  /**
+   * Plans a conversion.
+   *
+   * @param source an NVFP4 checkpoint in any layout
+   * @param request what it is to become
+   * @param commit how files get their names
+   * @param tier of the kernels: bytes that are moved once are not worth the way to a GPU
+   * @param producer the product's name and version
+   * @throws IllegalArgumentException if the source is in no known layout, or the target does not take it
+   */
+  public static ConvertJob plan(SparkSession spark, Checkpoint source, ConvertRequest request, OutputFolder output,
+      String commit, String tier, String producer) throws IOException {
+    Configuration conf = spark.sessionState().newHadoopConf();
+    SourceModel model = SourceModel.of(conf, source);
+    ConvertPlan plan = request.planner(model, conf)
+        .plan(source.path().toString(), source.sourceFiles(), source.tensors());
+    return new ConvertJob(spark, output, source, model, plan, commit, KernelChoice.cpu(tier), producer);
+  }
+
+  /** The same job, whose output is known by another name: that of a plan which makes its source too. */
+  ConvertJob named(String fingerprint) {
+    ConvertPlan renamed = new ConvertPlan(fingerprint, plan.input(), plan.target(), plan.sources(), plan.files());
+    return new ConvertJob(spark, folder.output(), source, model, renamed, commit, kernels, producer);
+  }
+
+  /** What the run makes, for people. */
+  public String summary() {
+    return ConvertSummary.sentence(plan, producer);
+  }
+
+  /**
+   * Finishes the checkpoint; in a folder that was finished already nothing is done.
+   *
+   * @param overwrite whether what another plan left may be replaced
+   * @return what could not be kept, in words
+   */
+  public String run(boolean overwrite) throws IOException {
+    folder.requireOwn();
+    if (folder.isComplete(plan.fingerprint())) {
+      LOG.info("{} is complete: nothing to do", folder.output().path());
+      return kept(folder.finished(plan));
+    }
+
+    if (!overwrite) {
+      folder.requireSame(plan.fingerprint(), plan.target());
+    }
+
+    requireSpace(overwrite);
+    OutputFolder output = folder.output();
+    try (OutputLock lock = OutputLock.acquire(output.fs(), output.staging().lock())) {
+      if (!overwrite) {
+        folder.requireSame(plan.fingerprint(), plan.target());
+      }
+
+      folder.begin(plan.fingerprint(), plan.input(), plan.target(), overwrite);
+      return finish(lock, null);
+    }
+  }
+
+  /**
+   * Writes what is missing and publishes it, in a folder that is made ready and locked.
+   *
+   * @param origin where the manifest says that it comes from; null for the job's own source
+   */
+  String finish(OutputLock lock, Provenance origin) throws IOException {
+    writeMissing();
+    Map<Integer, ShardRecord> records = folder.finished(plan);
+    ConvertPublisher publisher = new ConvertPublisher(folder, source, model, plan, producer);
+    publisher.publish(records, origin == null ? provenance(records) : origin, lock, conf);
+    folder.output().staging().remove();
+    return ConvertSummary.kept(publisher.rounded(records));
+  }
+
+  private String kept(Map<Integer, ShardRecord> records) {
+    return ConvertSummary.kept(new ConvertPublisher(folder, source, model, plan, producer).rounded(records));
+  }
+
+  private Provenance provenance(Map<Integer, ShardRecord> records) throws IOException {
+    Manifest manifest = new OutputFolder(source.path().getFileSystem(conf), source.path()).manifest();
+    PlanOptions asStored = new PlanOptions(plan.target(), "as-stored", "as-stored", model.isWeightOnly(), 0);
+    boolean isKnown = manifest != null && manifest.options() != null;
+    return new Provenance(
+        plan.input(),
+        manifest == null || manifest.family() == null ? "" : manifest.family(),
+        isKnown ? manifest.options().withLayout(plan.target()) : asStored,
+        plan.sources(),
+        new SourceChecksums(spark, plan.input(), plan.sources()).find(List.copyOf(records.values())).checksums(),
+        List.of(),
+        null);
+  }
+
+  /** Parts stand beside the file that is made of them until the end. */
+  private void requireSpace(boolean overwrite) throws IOException {
+    long there = overwrite
+        ? folder.output().shardBytes()
+        : folder.finished(plan).values().stream().mapToLong(ShardRecord::length).sum();
+    FreeSpace.require(
+        folder.output().fs(), folder.output().path(), Math.max(0, plan.dataBytes() + plan.partBytes() - there));
+  }
+
+  private void writeMissing() throws IOException {
+    JavaSparkContext context = JavaSparkContext.fromSparkContext(spark.sparkContext());
+    Broadcast<ConvertPlan> planned = context.broadcast(plan);
+    Broadcast<SerializableConfiguration> configuration = context.broadcast(new SerializableConfiguration(conf));
+    TaskSettings settings = new TaskSettings(
+        folder.output().path().toString(), commit, UUID.randomUUID().toString().substring(0, 8), kernels);
+    try {
+      Map<Integer, ShardRecord> finished = folder.finished(plan);
+      List<Integer> files = missing(false, finished);
+      List<Integer> assembled = missing(true, finished);
+      List<Integer> parts = assembled.stream()
+          .flatMap(file -> plan.parts(file).stream())
+          .map(ConvertPlan.Part::record)
+          .filter(part -> !finished.containsKey(part))
+          .toList();
+      if (!finished.isEmpty()) {
+        LOG.info("Resuming: {} files and {} parts are to be written", files.size() + assembled.size(), parts.size());
+      }
+
+      run(context, parts, new PartTask(planned, configuration, settings), "parts");
+      run(context, files, new FileTask(planned, configuration, settings), "files");
+      run(context, assembled, new AssemblyTask(planned, configuration, settings), "put parts together");
+    } finally {
+      planned.destroy();
+      configuration.destroy();
+    }
+  }
+
+  private List<Integer> missing(boolean byParts, Map<Integer, ShardRecord> finished) {
+    return IntStream.range(0, plan.files().size()).boxed()
+        .filter(file -> plan.files().get(file).byParts() == byParts && !finished.containsKey(file))
+        .toList();
+  }
+
+  /** Runs a task for each number; the first refusal ends the job. */
+  private void run(JavaSparkContext context, List<Integer> numbers, ConvertTask task, String what) {
+    if (numbers.isEmpty()) {
+      return;
+    }
+
+    String group = "sparkfp4-" + plan.fingerprint();
+    spark.sparkContext().setJobGroup(group, "convert: " + what, false);
+    try {
+      List<Object> partitions = new ArrayList<>();
+      IntStream.range(0, numbers.size()).forEach(partitions::add);
+      spark.sparkContext().runJob(context.parallelize(numbers, numbers.size()).rdd(), task,
+          CollectionConverters.asScala(partitions).toSeq(), new Refusals(), ClassTag$.MODULE$.apply(String.class));
+    } catch (RuntimeException e) {
+      // a refusal ends the job while its other tasks run on
+      spark.sparkContext().cancelJobGroup(group);
+      throw refusalOr(e);
+    } finally {
+      spark.sparkContext().clearJobGroup();
+    }
+  }
+
+  private static RuntimeException refusalOr(RuntimeException e) {
+    for (Throwable cause = e; cause != null; cause = cause.getCause()) {
+      if (cause instanceof BadSourceException bad) {
+        return bad;
+      }
+    }
+
+    return e;
+  }
+
+  /** Thrown on the driver, a refusal ends the job at once. */
+  private static final class Refusals extends AbstractFunction2<Object, String, BoxedUnit> {
+    @Override
+    public BoxedUnit apply(Object partition, String refusal) {
+      if (!refusal.isEmpty()) {
+        throw new BadSourceException(refusal);
+      }
+
+      return BoxedUnit.UNIT;
+    }
+  }
+}

@@ -1,0 +1,27 @@
+package org.sparkfp4.convert;
+
+import java.util.Locale;
+import org.sparkfp4.sink.RoundedScales;
+
+/** What a conversion makes, and what it could not keep, in words. */
+final class ConvertSummary {
+  private ConvertSummary() {}
+
+  static String sentence(ConvertPlan plan, String producer) {
+    return String.format(Locale.ROOT,
+        "The tensors of NVFP4 layers are in layout %s, converted by %s without quantizing again (%,d files, %,d bytes of "
+            + "tensors).",
+        plan.target(), producer, plan.files().size(), plan.dataBytes());
+  }
+
+  static String kept(RoundedScales rounded) {
+    if (rounded.modules() == 0) {
+      return "Every code and every block scale is kept.";
+    }
+
+    return String.format(Locale.ROOT,
+        "Codes are kept. The layout has one global scale for gate and up: of %,d matrices with a smaller one %,d block "
+            + "scales were rounded anew; %,d of them are not the same value, %,d are subnormal, %,d became zero.",
+        rounded.modules(), rounded.scales(), rounded.inexact(), rounded.subnormal(), rounded.flushed());
+  }
+}

@@ -1,0 +1,63 @@
+package org.sparkfp4.convert;
+
+import java.io.IOException;
+import java.util.Map;
+import java.util.TreeMap;
+import org.sparkfp4.safetensors.SafetensorsHeader;
+import org.sparkfp4.safetensors.TensorInfo;
+
+/**
+ * The {@code __metadata__} of an output's file: the layout's name, a {@link StackDescription} of each layer whose experts
+ * are stacked, and the bits of each scalar that the file has in another form than it was made in.
+ */
+final class FileMetadata {
+  private static final String LAYOUT = "sparkfp4.layout";
+
+  private final SourceBytes source;
+  private final Map<String, String> metadata = new TreeMap<>(SafetensorsHeader.FORMAT_PT);
+
+  private FileMetadata(SourceBytes source) {
+    this.source = source;
+  }
+
+  /** That of a file; scalars of the source are read for it. */
+  static Map<String, String> of(ConvertFile file, String layout, SourceBytes source) throws IOException {
+    FileMetadata all = new FileMetadata(source);
+    all.metadata.put(LAYOUT, layout);
+    for (ConvertItem item : file.items()) {
+      all.add(item);
+    }
+
+    return all.metadata;
+  }
+
+  private void add(ConvertItem item) throws IOException {
+    if (item instanceof ConvertItem.Linears linears) {
+      for (QuantizedLinear linear : linears.sources()) {
+        add(linears.form(), linear.module(), source.global(linear), source.input(linear));
+      }
+    } else if (item instanceof ConvertItem.Expert expert) {
+      ExpertLayer layer = expert.layer();
+      ExpertReader reader = ExpertReader.of(layer, source);
+      for (int p = 0; p < layer.projections().size(); p++) {
+        add(expert.form(), layer.module(expert.expert(), p), reader.global(expert.expert(), p),
+            reader.input(expert.expert(), p));
+      }
+    } else if (item instanceof ConvertItem.Layer layer) {
+      LayerScales scales = LayerScales.read(layer.layer(), ExpertReader.of(layer.layer(), source));
+      metadata.put(StackDescription.KEY + layer.layer().path(),
+          scales.describe(layer.layout(), layer.outputs().stream().map(TensorInfo::name).toList()).json());
+    }
+  }
+
+  private void add(ModuleForm form, String module, GlobalScale global, GlobalScale input) {
+    ModuleForm other = form == ModuleForm.MODELOPT ? ModuleForm.COMPRESSED_TENSORS : ModuleForm.MODELOPT;
+    if (global.reciprocal() != form.reciprocal()) {
+      metadata.put(SourceModel.BITS + other.global(module), global.text());
+    }
+
+    if (input != null && input.reciprocal() != form.reciprocal()) {
+      metadata.put(SourceModel.BITS + other.input(module), input.text());
+    }
+  }
+}

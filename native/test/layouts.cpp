@@ -1,0 +1,389 @@
+// The layout kernels on random shapes, in buffers that end with their last byte, against the places that
+// org.sparkfp4.formats gives each code and scale, one by one: to be built with AddressSanitizer and
+// UndefinedBehaviorSanitizer.
+//
+// usage: layouts [ROUNDS [SEED]]
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "sparkfp4_layouts.h"
+
+namespace {
+
+constexpr int kRounds = 2000;
+constexpr sparkfp4_tier kTiers[] = {SPARKFP4_SCALAR, SPARKFP4_AVX2, SPARKFP4_AVX512};
+
+// Bytes at an address of any alignment, with nothing that may be touched behind them.
+class Exact {
+ public:
+  Exact(size_t bytes, size_t misalignment) : memory_(new unsigned char[bytes + misalignment]), bytes_(bytes) {
+    data_ = memory_.get() + misalignment;
+    std::memset(data_, 0xa5, bytes);
+  }
+  unsigned char *data() const { return data_; }
+  size_t size() const { return bytes_; }
+  bool operator==(const Exact &other) const {
+    return bytes_ == other.bytes_ && (bytes_ == 0 || std::memcmp(data_, other.data_, bytes_) == 0);
+  }
+
+ private:
+  std::unique_ptr<unsigned char[]> memory_;
+  unsigned char *data_;
+  size_t bytes_;
+};
+
+[[noreturn]] void fail(const char *what, int round, int layout, const sparkfp4_arrangement &shape) {
+  std::fprintf(stderr,
+               "FAILED: round %d, %s, layout %d, order %d, %" PRId64 " members of [%" PRId64 ", %" PRId64
+               "] padded to [%" PRId64 ", %" PRId64 "]\n",
+               round, what, layout, shape.order, shape.members, shape.rows, shape.k, shape.padded_rows, shape.padded_k);
+  std::exit(1);
+}
+
+class Random {
+ public:
+  explicit Random(uint64_t seed) : bits_(seed) {}
+  int64_t below(int64_t limit) { return static_cast<int64_t>(bits_() % static_cast<uint64_t>(limit)); }
+  Exact empty(int64_t bytes) { return Exact(static_cast<size_t>(bytes), static_cast<size_t>(below(16))); }
+  Exact filled(int64_t bytes) {
+    Exact buffer = empty(bytes);
+    for (size_t i = 0; i < buffer.size(); i++) {
+      buffer.data()[i] = static_cast<unsigned char>(bits_());
+    }
+
+    return buffer;
+  }
+
+ private:
+  std::mt19937_64 bits_;
+};
+
+int64_t up_to(int64_t x, int64_t multiple) { return (x + multiple - 1) / multiple * multiple; }
+
+sparkfp4_arrangement random_shape(Random &random, int64_t tile_k) {
+  static const int64_t kMultiples[] = {1, 1, 64, 32, 16};
+  sparkfp4_arrangement shape = {};
+  shape.order = static_cast<sparkfp4_row_order>(random.below(5));
+  shape.members = shape.order == SPARKFP4_PLAIN ? 1 : 1 + random.below(3);
+  shape.rows = random.below(random.below(4) == 0 ? 300 : 40);
+  shape.padded_rows = up_to(shape.rows + (random.below(2) == 0 ? 0 : random.below(70)), kMultiples[shape.order]);
+  shape.k = 16 * random.below(30);
+  shape.padded_k = up_to(shape.k + (random.below(2) == 0 ? 0 : 16 * random.below(9)), tile_k);
+  return shape;
+}
+
+// The place of a member's row, as RowOrder has it.
+int64_t position(const sparkfp4_arrangement &shape, int64_t member, int64_t row) {
+  int64_t in_turn = row * shape.members + member;
+  switch (shape.order) {
+    case SPARKFP4_CONCATENATED:
+      return member * shape.padded_rows + row;
+    case SPARKFP4_INTERLEAVED_64:
+      return (row / 64 * shape.members + member) * 64 + row % 64;
+    case SPARKFP4_TRTLLM_GEN_32:
+      return in_turn / 32 * 32 + in_turn % 4 * 8 + in_turn % 32 / 4;
+    case SPARKFP4_TRTLLM_GEN_16:
+      return in_turn / 16 * 16 + in_turn % 2 * 8 + in_turn % 16 / 2;
+    default:
+      return row;
+  }
+}
+
+// The place of a code in half bytes, as CodeLayout has it; rows are those in memory.
+int64_t nibble(int layout, int64_t row, int64_t column, int64_t rows, int64_t k) {
+  int64_t tile_row = (row / 128 * (k / 64) + column / 64) * 128 + row % 128;
+  switch (layout) {
+    case SPARKFP4_CODES_BLACKWELL_MOE_N128_K64:
+      return (tile_row * 2 + ((column % 64 / 32) ^ (row >> 2 & 1))) * 32 + column % 32;
+    case SPARKFP4_CODES_BLACKWELL_N128_K64:
+      return tile_row * 64 + column % 64;
+    case SPARKFP4_CODES_MARLIN: {
+      int64_t word = (column / 16 * (rows / 64) + row / 64) * 128 + 4 * (row % 8 * 4 + column % 8 / 2) + row % 64 / 16;
+      return word * 8 + column % 2 * 4 + row % 16 / 8 * 2 + column % 16 / 8;
+    }
+    default:
+      return row * k + column;
+  }
+}
+
+// The place of a scale, as BlockScaleLayout has it; rows and columns are those in memory.
+int64_t scale_place(int layout, int64_t row, int64_t column, int64_t rows, int64_t columns) {
+  int64_t block = row % 64 / 8;
+  switch (layout) {
+    case SPARKFP4_SCALES_ATOM_128X4:
+      return (row / 128 * (columns / 4) + column / 4) * 512 + row % 32 * 16 + row % 128 / 32 * 4 + column % 4;
+    case SPARKFP4_SCALES_ATOM_8X4:
+      return (row / 8 * (columns / 4) + column / 4) * 32 + row % 8 * 4 + column % 4;
+    case SPARKFP4_SCALES_BLACKWELL_N128_K64:
+      return (row / 128 * (columns / 4) + column / 4) * 512 + row % 128 * 4 + column % 4;
+    case SPARKFP4_SCALES_MARLIN_E4M3:
+    case SPARKFP4_SCALES_MARLIN_S0E5M3:
+      return column * rows + row / 64 * 64 + row % 8 * 8 + ((block & 4) | (block & 1) << 1 | (block >> 1 & 1));
+    default:
+      return row * columns + column;
+  }
+}
+
+// The byte of a scale for vLLM's Marlin, as MarlinScale has it: from the value's bits, not from the kernel's sums.
+unsigned char marlin_byte(unsigned char scale, int exponent) {
+  int field = scale >> 3;
+  double value = field == 0 ? (scale & 7) / 512.0 : (8 + (scale & 7)) / 8.0 * (1 << field) / 128.0;
+  double scaled = value * (1 << exponent);
+  if (scale > 0x7e || scaled > 448) {
+    return 0xff;
+  }
+
+  unsigned char byte = 0;
+  // The byte whose value is scaled * 2^7: 5 bits of exponent biased by 15, 3 of mantissa.
+  auto value_of = [](int b) { return b < 8 ? b / 131072.0 : (8 + b % 8) / 8.0 * (1 << (b / 8)) / 32768.0; };
+  while (byte < 0xf8 && value_of(byte) != scaled * 128) {
+    byte++;
+  }
+
+  return byte;
+}
+
+struct Unit {
+  std::vector<Exact> members;
+  std::vector<const void *> sources;
+
+  Unit(Random &random, const sparkfp4_arrangement &shape, int64_t bytes) {
+    for (int64_t i = 0; i < shape.members; i++) {
+      members.push_back(random.filled(bytes));
+      sources.push_back(members.back().data());
+    }
+  }
+};
+
+// Takes the members out again by every tier.
+template <typename Run>
+void restored(Random &random, const Unit &unit, const Run &run) {
+  std::vector<Exact> members;
+  std::vector<void *> targets;
+  for (const Exact &member : unit.members) {
+    members.push_back(random.empty(static_cast<int64_t>(member.size())));
+    targets.push_back(members.back().data());
+  }
+
+  run(targets.data(), members);
+}
+
+void codes(Random &random, int round) {
+  int layout = static_cast<int>(random.below(4));
+  bool blackwell = layout == SPARKFP4_CODES_BLACKWELL_MOE_N128_K64 || layout == SPARKFP4_CODES_BLACKWELL_N128_K64;
+  sparkfp4_arrangement shape = random_shape(random, blackwell ? 64 : 16);
+  int64_t rows = up_to(shape.members * shape.padded_rows, blackwell ? 128 : layout == SPARKFP4_CODES_MARLIN ? 64 : 1);
+  auto kind = static_cast<sparkfp4_code_layout>(layout);
+  if (sparkfp4_arranged_code_bytes(kind, &shape) != rows * shape.padded_k / 2) {
+    fail("bytes", round, layout, shape);
+  }
+
+  Unit unit(random, shape, shape.rows * shape.k / 2);
+  Exact expected = random.empty(rows * shape.padded_k / 2);
+  std::memset(expected.data(), 0, expected.size());
+  for (int64_t member = 0; member < shape.members; member++) {
+    for (int64_t i = 0; i < shape.rows * shape.k; i++) {
+      int code = unit.members[member].data()[i / 2] >> (4 * (i % 2)) & 0xf;
+      int64_t place = nibble(layout, position(shape, member, i / shape.k), i % shape.k, rows, shape.padded_k);
+      expected.data()[place / 2] |= static_cast<unsigned char>(code << (4 * (place % 2)));
+    }
+  }
+
+  for (sparkfp4_tier tier : kTiers) {
+    if (sparkfp4_has_tier(tier)) {
+      Exact out = random.empty(static_cast<int64_t>(expected.size()));
+      if (sparkfp4_arrange_codes(tier, kind, &shape, unit.sources.data(), out.data()) != SPARKFP4_OK ||
+          !(out == expected)) {
+        fail("arrange codes", round, layout, shape);
+      }
+
+      restored(random, unit, [&](void *const *targets, const std::vector<Exact> &members) {
+        if (sparkfp4_restore_codes(tier, kind, &shape, expected.data(), targets) != SPARKFP4_OK ||
+            !(members == unit.members)) {
+          fail("restore codes", round, layout, shape);
+        }
+      });
+    }
+  }
+}
+
+void scales(Random &random, int round) {
+  static const int64_t kTileRows[] = {1, 128, 8, 128, 64, 64};
+  int layout = static_cast<int>(random.below(6));
+  bool words = layout >= SPARKFP4_SCALES_ATOM_128X4 && layout <= SPARKFP4_SCALES_BLACKWELL_N128_K64;
+  sparkfp4_arrangement shape = random_shape(random, layout == SPARKFP4_SCALES_BLACKWELL_N128_K64 ? 64 : 16);
+  int64_t rows = up_to(shape.members * shape.padded_rows, kTileRows[layout]);
+  int64_t columns = up_to(shape.padded_k / 16, words ? 4 : 1);
+  auto kind = static_cast<sparkfp4_scale_layout>(layout);
+  if (sparkfp4_arranged_scale_bytes(kind, &shape) != rows * columns) {
+    fail("bytes", round, layout, shape);
+  }
+
+  int exponent = layout == SPARKFP4_SCALES_MARLIN_S0E5M3 ? static_cast<int>(random.below(18)) : 0;
+  auto factor = static_cast<float>(1 << exponent);
+  int64_t own_columns = shape.k / 16;
+  Unit unit(random, shape, shape.rows * own_columns);
+  Exact expected = random.empty(rows * columns);
+  std::memset(expected.data(), 0, expected.size());
+  for (int64_t member = 0; member < shape.members; member++) {
+    for (int64_t i = 0; i < shape.rows * own_columns; i++) {
+      int64_t place = scale_place(layout, position(shape, member, i / own_columns), i % own_columns, rows, columns);
+      unsigned char &scale = unit.members[member].data()[i];
+      bool encodes = layout == SPARKFP4_SCALES_MARLIN_S0E5M3;
+      expected.data()[place] = encodes ? marlin_byte(scale, exponent) : scale;
+    }
+  }
+
+  for (sparkfp4_tier tier : kTiers) {
+    if (sparkfp4_has_tier(tier)) {
+      Exact out = random.empty(static_cast<int64_t>(expected.size()));
+      if (sparkfp4_arrange_scales(tier, kind, &shape, unit.sources.data(), factor, out.data()) != SPARKFP4_OK ||
+          !(out == expected)) {
+        fail("arrange scales", round, layout, shape);
+      }
+
+      restored(random, unit, [&](void *const *targets, const std::vector<Exact> &members) {
+        if (sparkfp4_restore_scales(tier, kind, &shape, expected.data(), factor, targets) != SPARKFP4_OK) {
+          fail("restore scales", round, layout, shape);
+        }
+
+        for (size_t m = 0; m < members.size(); m++) {
+          for (size_t i = 0; i < members[m].size(); i++) {
+            unsigned char scale = unit.members[m].data()[i];
+            bool is_lost = layout == SPARKFP4_SCALES_MARLIN_S0E5M3 && marlin_byte(scale, exponent) == 0xff;
+            if (members[m].data()[i] != (is_lost ? 0x7f : scale)) {
+              fail("restore scales", round, layout, shape);
+            }
+          }
+        }
+      });
+    }
+  }
+}
+
+float e4m3(int scale) {
+  int field = scale >> 3 & 15;
+  int significand = field == 0 ? (scale & 7) * 2 : (8 + (scale & 7)) * (1 << field);
+  float value = static_cast<float>(significand) / 1024;
+  value = (scale & 0x7f) == 0x7f ? __builtin_nanf("") : value;
+  return scale < 128 ? value : -value;
+}
+
+void decode(Random &random, int round) {
+  static const float kValues[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
+  bool is_activation = random.below(2) == 0;
+  int64_t experts = is_activation ? 1 : random.below(3);
+  int64_t rows = random.below(200);
+  int64_t k = 64 * random.below(5);
+  int64_t expert_scales = is_activation ? rows * k / 16 : up_to(rows, 128) * k / 16;
+  Exact codes = random.filled(experts * rows * k / 2);
+  Exact scales = random.filled(experts * expert_scales);
+  float global[3] = {0.3f, 1.7e-3f, static_cast<float>(random.below(1000)) * 1e35f};
+  bool has_global = random.below(3) > 0;
+  sparkfp4_tensor tensor = {is_activation, experts,       rows,
+                            k,             codes.data(),  scales.data(),
+                            has_global ? global : nullptr};
+  sparkfp4_dtype dtype = random.below(2) == 0 ? SPARKFP4_F32 : SPARKFP4_BF16;
+  size_t bytes = dtype == SPARKFP4_F32 ? 4 : 2;
+  Exact expected = random.empty(experts * rows * k * static_cast<int64_t>(bytes));
+  for (int64_t i = 0; i < experts * rows * k; i++) {
+    int64_t expert = i / k / rows;
+    int64_t row = i / k % rows;
+    int64_t column = i % k / 16;
+    int64_t atom = scale_place(SPARKFP4_SCALES_ATOM_128X4, row, column, 0, k / 16);
+    int64_t place = is_activation ? row * (k / 16) + column / 4 * 4 + "\0\2\1\3"[column % 4]
+                                  : expert * expert_scales + atom;
+    int code = codes.data()[i / 2] >> (4 * (i % 2)) & 0xf;
+    float d = e4m3(scales.data()[place]) * (has_global ? global[expert] : 1.0f);
+    float value = (code < 8 ? kValues[code] : -kValues[code - 8]) * d;
+    uint32_t bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    bits = value != value ? 0x7fc00000 : bits;
+    uint32_t half = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+    std::memcpy(expected.data() + static_cast<size_t>(i) * bytes, dtype == SPARKFP4_F32 ? &bits : &half, bytes);
+  }
+
+  for (sparkfp4_tier tier : kTiers) {
+    if (sparkfp4_has_tier(tier)) {
+      Exact out = random.empty(static_cast<int64_t>(expected.size()));
+      if (sparkfp4_decode_tensor(tier, &tensor, dtype, out.data()) != SPARKFP4_OK || !(out == expected)) {
+        fail("decode", round, is_activation, {});
+      }
+    }
+  }
+}
+
+void first_above(Random &random, int round) {
+  Exact bytes = random.filled(random.below(10000));
+  int32_t limit = static_cast<int32_t>(random.below(255));
+  int64_t clean = random.below(static_cast<int64_t>(bytes.size()) + 1);
+  for (int64_t i = 0; i < clean; i++) {
+    bytes.data()[i] = static_cast<unsigned char>(bytes.data()[i] % (limit + 1));
+  }
+
+  int64_t expected = clean;
+  while (expected < static_cast<int64_t>(bytes.size()) && bytes.data()[expected] <= limit) {
+    expected++;
+  }
+
+  int64_t index;
+  if (sparkfp4_first_above(bytes.data(), static_cast<int64_t>(bytes.size()), limit, &index) != SPARKFP4_OK ||
+      index != (expected < static_cast<int64_t>(bytes.size()) ? expected : -1)) {
+    fail("first above", round, limit, {});
+  }
+}
+
+void refusals() {
+  char byte[1024];
+  const void *members[] = {byte, byte};
+  sparkfp4_arrangement good = {SPARKFP4_INTERLEAVED_64, 2, 1, 64, 64, 64};
+  auto refused = [&](sparkfp4_arrangement shape, sparkfp4_code_layout layout) {
+    if (sparkfp4_arranged_code_bytes(layout, &shape) != -1 ||
+        sparkfp4_arrange_codes(SPARKFP4_SCALAR, layout, &shape, members, byte) != SPARKFP4_INVALID) {
+      fail("refusal", 0, layout, shape);
+    }
+  };
+  auto changed = [&](int64_t sparkfp4_arrangement::*field, int64_t value) {
+    sparkfp4_arrangement shape = good;
+    shape.*field = value;
+    return shape;
+  };
+  refused(changed(&sparkfp4_arrangement::padded_rows, 96), SPARKFP4_CODES_ROW_MAJOR);
+  refused(changed(&sparkfp4_arrangement::padded_rows, 0), SPARKFP4_CODES_ROW_MAJOR);
+  refused(changed(&sparkfp4_arrangement::rows, -1), SPARKFP4_CODES_ROW_MAJOR);
+  refused(changed(&sparkfp4_arrangement::padded_k, 80), SPARKFP4_CODES_BLACKWELL_N128_K64);
+  refused(changed(&sparkfp4_arrangement::padded_k, 48), SPARKFP4_CODES_ROW_MAJOR);
+  refused(changed(&sparkfp4_arrangement::k, 8), SPARKFP4_CODES_ROW_MAJOR);
+  refused(changed(&sparkfp4_arrangement::members, 9), SPARKFP4_CODES_ROW_MAJOR);
+  refused(changed(&sparkfp4_arrangement::padded_rows, INT64_MAX / 64 * 64), SPARKFP4_CODES_ROW_MAJOR);
+  refused(good, static_cast<sparkfp4_code_layout>(4));
+  if (sparkfp4_arrange_scales(SPARKFP4_SCALAR, SPARKFP4_SCALES_MARLIN_S0E5M3, &good, members, 3, byte) !=
+          SPARKFP4_INVALID ||
+      sparkfp4_arrange_scales(SPARKFP4_SCALAR, SPARKFP4_SCALES_ATOM_128X4, &good, members, 2, byte) !=
+          SPARKFP4_INVALID) {
+    fail("refusal of a factor", 0, 0, good);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  int rounds = argc > 1 ? std::atoi(argv[1]) : kRounds;
+  uint64_t seed = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1;
+  Random random(seed);
+  refusals();
+  for (int round = 0; round < rounds; round++) {
+    codes(random, round);
+    scales(random, round);
+    decode(random, round);
+    first_above(random, round);
+  }
+
+  std::printf("%d rounds of seed %" PRIu64 "\n", rounds, seed);
+  return 0;
+}
