@@ -1,6 +1,7 @@
 package org.sparkfp4.jobs;
 
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
 import org.apache.spark.sql.SparkSession;
@@ -22,9 +23,17 @@ import picocli.CommandLine.Spec;
     sortOptions = false,
     mixinStandardHelpOptions = true)
 final class VerifyKeysCommand implements Callable<Integer> {
-  @Option(names = "--source", required = true, paramLabel = "PATH", converter = FolderText.class,
-      description = "A safetensors file, or a folder of them, that the cache was made from; may be repeated.")
-  private List<String> sources;
+  @Option(names = "--source", paramLabel = "PATH", converter = FolderText.class,
+      description = "A safetensors file, or a folder of them, that the cache was made from; may be repeated. Beside "
+          + "--table: the files that have the norms.")
+  private List<String> sources = new ArrayList<>();
+
+  @Option(names = "--table", paramLabel = "FORMAT:PATH",
+      description = "The table that the cache was made from, such as parquet:/data/keys.")
+  private String table;
+
+  @Option(names = "--key-type", paramLabel = "TYPE", description = "Of a table's binary keys: BF16, F16 or F32.")
+  private String keyType;
 
   @Option(names = "--cache", required = true, paramLabel = "DIR", converter = FolderText.class,
       description = "Folder of the cache, or one file of it.")
@@ -60,19 +69,20 @@ final class VerifyKeysCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws IOException {
+    require(table != null || !sources.isEmpty(), "Missing --source or --table: what the cache was made from");
+    require(table == null || keyType == null || keyType.matches("BF16|F16|F32"),
+        "Invalid --key-type: " + keyType + " (must be BF16, F16 or F32)");
+    require(table != null || keyType == null, "Invalid --key-type: " + keyType + " (only with --table)");
     requirePositive("--max-keys", maxKeys);
     requirePositive("--queries", queries);
     requirePositive("--heads", heads);
     requirePositive("--top-k", topk);
-    if (!(maxDifference >= 0) || Double.isInfinite(maxDifference)) {
-      throw new ParameterException(spec.commandLine(),
-          "Invalid --max-difference: " + maxDifference + " (must be a finite number, 0 at least)");
-    }
-
+    require(maxDifference >= 0 && !Double.isInfinite(maxDifference),
+        "Invalid --max-difference: " + maxDifference + " (must be a finite number, 0 at least)");
     SparkSession spark = Session.start("sparkfp4 verify-keys " + cache);
     boolean good = true;
     for (LayerVerification layer : new KeyVerification(
-        spark, sources, cache, new KeyVerification.Settings(maxKeys, queries, heads, topk)).run()) {
+        spark, sources, table, keyType, cache, new KeyVerification.Settings(maxKeys, queries, heads, topk)).run()) {
       spec.commandLine().getOut().println(layer.text());
       good &= layer.differing() == 0 && layer.damage().isEmpty() && layer.difference() <= maxDifference;
     }
@@ -83,8 +93,12 @@ final class VerifyKeysCommand implements Callable<Integer> {
   }
 
   private void requirePositive(String option, int value) {
-    if (value < 1) {
-      throw new ParameterException(spec.commandLine(), "Invalid " + option + ": " + value + " (must be 1 at least)");
+    require(value >= 1, "Invalid " + option + ": " + value + " (must be 1 at least)");
+  }
+
+  private void require(boolean condition, String message) {
+    if (!condition) {
+      throw new ParameterException(spec.commandLine(), message);
     }
   }
 }

@@ -66,17 +66,13 @@ final class KeyPlanner {
   /** The plan of the layers of a table; the input's files have their norms. */
   KeyPlan plan(KeyTable table) throws IOException {
     for (KeyTable.Layer layer : table.layers()) {
-      tensorsOfLayer.put(layer.name(), new ArrayList<>());
       cached.put(layer.name(), layer.tokens());
       // rows have no order but that of their slots, which are all different
       if (layer.largestSlot() + 1 != layer.tokens()) {
         outOfOrder.add(layer.name());
       }
 
-      Norm norm = norm(layer.name(), layer.dim());
-      requirePages(layer.name(), layer.largestSlot(), "row of the table");
-      addChecked(
-          keys(layer.name(), layer.dim(), layer.type(), layer.tokens(), pages(layer.largestSlot()), null, null, norm));
+      keysOf(layer);
     }
 
     return KeyPlan.of(table.name(), options, inputs.files(), tensors, layers(), table.state());
@@ -86,6 +82,16 @@ final class KeyPlanner {
   CacheTensor keysOf(String layer) throws IOException {
     tensorsOfLayer.put(layer, new ArrayList<>());
     addKeys(layer);
+    return tensors.get(tensors.size() - 1);
+  }
+
+  /** The same of a table's layer. */
+  CacheTensor keysOf(KeyTable.Layer layer) throws IOException {
+    tensorsOfLayer.put(layer.name(), new ArrayList<>());
+    Norm norm = norm(layer.name(), layer.dim());
+    requirePages(layer.name(), layer.largestSlot(), "row of the table");
+    addChecked(
+        keys(layer.name(), layer.dim(), layer.type(), layer.tokens(), pages(layer.largestSlot()), null, null, norm));
     return tensors.get(tensors.size() - 1);
   }
 

@@ -15,6 +15,7 @@ import static org.apache.spark.sql.functions.sum;
 import static org.apache.spark.sql.functions.when;
 
 import java.io.IOException;
+import java.io.Serializable;
 import java.net.URI;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -24,6 +25,7 @@ import java.util.TreeSet;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
+import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
@@ -196,6 +198,31 @@ final class KeyTable {
   /** What tells the table from one of the same layers and other keys. */
   String state() {
     return state;
+  }
+
+  /** A key and its slot. */
+  record SlottedKey(long slot, float[] values) implements Serializable {}
+
+  /** The keys of a layer's first slots, so many at most, in one partition. */
+  JavaRDD<SlottedKey> first(String layer, int count) {
+    ElementType elements = type;
+    boolean binary = isBinary;
+    return rows.where(col("layer").equalTo(layer).and(col("slot").geq(lit(0))))
+        .select(col("slot"), col("key"))
+        .orderBy("slot")
+        .limit(count)
+        .repartition(1)
+        .toJavaRDD()
+        .map(row -> new SlottedKey(row.getLong(0), binary ? elements.floats(row.getAs(1)) : floats(row.getList(1))));
+  }
+
+  private static float[] floats(List<Float> values) {
+    float[] all = new float[values.size()];
+    for (int i = 0; i < all.length; i++) {
+      all[i] = values.get(i);
+    }
+
+    return all;
   }
 
   /** Rows (range, slot, key) of some ranges, each in the partition of its range's number. */

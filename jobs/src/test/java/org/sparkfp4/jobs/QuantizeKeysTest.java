@@ -205,6 +205,22 @@ class QuantizeKeysTest {
           .as(file).isEqualTo(-1);
     }
 
+    List<String> verify = new ArrayList<>(List.of("verify-keys", "--source", input.toString(), "--table",
+        "parquet:" + folder.resolve("table"), "--cache", folder.resolve("rows").toString(), "--queries", "2"));
+    if (isBinary) {
+      verify.addAll(List.of("--key-type", "F32"));
+    }
+
+    SparkSubmitResult good = new InProcess().run(verify.toArray(String[]::new));
+    assertThat(good.status()).as(good.out() + good.err()).isZero();
+    assertThat(good.out()).contains("a.10: 699 keys, 0 differ").endsWith("good\n");
+    Path changed = folder.resolve("rows/keys-00002-of-00003.safetensors");
+    byte[] bytes = Files.readAllBytes(changed);
+    Arrays.fill(bytes, 4096, bytes.length, (byte) 0x7E);
+    Files.write(changed, bytes);
+    SparkSubmitResult different = new InProcess().run(verify.toArray(String[]::new));
+    assertThat(different.status()).as(different.err()).isEqualTo(3);
+    assertThat(different.out()).contains("a.10: 699 keys, 699 differ", "damaged").endsWith("different\n");
     assertThat(cache(folder.resolve("files"), "keys-00001-of-00003.safetensors")).containsOnlyKeys("a.9.index_k");
     assertThat(cache(folder.resolve("files"), "keys-00002-of-00003.safetensors")).containsOnlyKeys("a.10.index_k");
   }
