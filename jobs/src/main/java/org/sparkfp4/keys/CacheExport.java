@@ -28,7 +28,8 @@ public final class CacheExport {
    *
    * @param tokens ids of the request's tokens
    * @param output folder of the files
-   * @throws InvalidKeysException if a layer has fewer tokens or has them in other slots, or layers differ in their pages
+   * @throws InvalidKeysException if a layer has fewer tokens or has them in other slots, or layers differ in their
+   *     pages
    */
   public CacheExport(Configuration conf, List<CachedLayer> layers, long[] tokens, Path output) {
     this.conf = conf;
@@ -43,8 +44,8 @@ public final class CacheExport {
 
       if (!CacheMetadata.BY_TOKEN.equals(layer.metadata().get(CacheMetadata.SLOT_ORDER))) {
         throw new InvalidKeysException("Invalid cache: the tokens of " + layer.name() + " in " + layer.file()
-            + " are not in the slots of their numbers, as those of one request's pages are; make the cache without a slot "
-            + "mapping, or with slots 0, 1, 2, ...");
+            + " are not in the slots of their numbers, as those of one request's pages are; make the cache without a "
+            + "slot mapping, or with slots 0, 1, 2, ...");
       }
 
       long filled = tokens.length / layer.page().tokens();

@@ -12,4 +12,5 @@ import java.util.List;
  * @param cached tokens that have a slot in the key cache
  * @param isInOrder whether token t is in slot t; of a table, whether slots have no gap
  */
-record CacheLayer(String name, String file, List<Integer> tensors, long cached, boolean isInOrder) implements Serializable {}
+record CacheLayer(String name, String file, List<Integer> tensors, long cached, boolean isInOrder)
+    implements Serializable {}

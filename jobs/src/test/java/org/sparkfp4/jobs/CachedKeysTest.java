@@ -154,9 +154,9 @@ class CachedKeysTest {
       assertThat(result.status()).as("byte %d", place).isNotZero();
       if (place >= layer.dataStart()) {
         assertThat(result.status()).isEqualTo(3);
-        assertThat(result.out()).contains("layers.1: 100 keys, 0 differ", "  damaged: file:" + changed + ": its tensors "
-            + "are not those of its checksum, its bytes are not those that the index has the SHA-256 of").endsWith(
-            "different\n");
+        assertThat(result.out()).contains("layers.1: 100 keys, 0 differ", "  damaged: file:" + changed + ": its tensors are "
+            + "not those of its checksum, its bytes are not those that the index has the SHA-256 of")
+            .endsWith("different\n");
       }
     }
 
@@ -200,14 +200,15 @@ class CachedKeysTest {
     Path mapped = new KeyFiles().gaussian("l.index_k", DType.BF16, 0, 4, 128).slots("l.slot_mapping", 0, 2, 1, 3)
         .write(folder.resolve("mapped/keys.safetensors"));
     Path made = folder.resolve("mapped-cache");
-    assertThat(new InProcess().run("quantize-keys", "--input", mapped.toString(), "--output", made.toString()).status())
-        .isZero();
+    SparkSubmitResult cached =
+        new InProcess().run("quantize-keys", "--input", mapped.toString(), "--output", made.toString());
+    assertThat(cached.status()).as(cached.err()).isZero();
     Path ids = new KeyFiles().slots("token_ids", tokens(4)).write(folder.resolve("four.safetensors"));
-    SparkSubmitResult result = new InProcess().run("export-keys", "--cache", made.toString(), "--tokens", ids.toString(),
-        "--output", folder.resolve("mapped-out").toString(), "--format", "vllm");
+    SparkSubmitResult result = new InProcess().run("export-keys", "--cache", made.toString(), "--tokens",
+        ids.toString(), "--output", folder.resolve("mapped-out").toString(), "--format", "vllm");
     assertThat(result.status()).isEqualTo(1);
-    assertThat(result.err()).startsWith("Invalid cache: the tokens of l in file:" + made).contains("are not in the slots of "
-        + "their numbers").hasLineCount(1);
+    assertThat(result.err()).startsWith("Invalid cache: the tokens of l in file:" + made)
+        .contains("are not in the slots of their numbers").hasLineCount(1);
     assertThat(export(tokens(201), folder.resolve("many"), "vllm").err())
         .startsWith("Invalid tokens: 201, layers.1 in file:").contains("has keys of 200");
   }

@@ -386,7 +386,8 @@ class QuantizeKeysTest {
     StructType doubles = new StructType().add("layer", DataTypes.StringType).add("slot", DataTypes.DoubleType)
         .add("key", DataTypes.BinaryType);
     for (Object slot : new Object[] {1.5, -0.5, Double.NaN, 1e19}) {
-      assertTable(doubles, List.of(RowFactory.create("k", 4.0, new byte[64]), RowFactory.create("l", slot, new byte[64])),
+      assertTable(doubles,
+          List.of(RowFactory.create("k", 4.0, new byte[64]), RowFactory.create("l", slot, new byte[64])),
           ": layer l has a row of slot " + slot + ", must be an integer of 64 bits");
     }
 
