@@ -9,7 +9,6 @@
 namespace sparkfp4::cuda {
 
 constexpr int kTeam = 16;
-constexpr int kTeams = kThreads / kTeam;
 constexpr uint32_t kInfinityBits = 0x7f800000;
 constexpr int kFour = 4;  // blocks of a row of 128, which stays in registers
 constexpr uint32_t kSix = 0x40c00000;
@@ -27,10 +26,10 @@ __device__ __forceinline__ int team_lane() { return threadIdx.x % kTeam; }
 // The rows of a warp's two teams follow each other. Both teams take every step, so that the whole warp exchanges at
 // once; where there is but one row left, one of them repeats it for nothing.
 __device__ __forceinline__ int64_t first_rows() {
-  return static_cast<int64_t>(blockIdx.x) * kTeams + threadIdx.x / 32 * 2;
+  return static_cast<int64_t>(blockIdx.x) * (blockDim.x / kTeam) + threadIdx.x / 32 * 2;
 }
 
-__device__ __forceinline__ int64_t row_step() { return static_cast<int64_t>(gridDim.x) * kTeams; }
+__device__ __forceinline__ int64_t row_step() { return static_cast<int64_t>(gridDim.x) * (blockDim.x / kTeam); }
 __device__ __forceinline__ int team() { return threadIdx.x % 32 / kTeam; }
 
 template <typename T>
@@ -259,20 +258,22 @@ __device__ __forceinline__ uint32_t scale_byte(sparkfp4_scale_rule rule, uint32_
 
 // Thread blocks for so many rows.
 template <typename... Parameters>
-cudaError_t row_grid(void (*kernel)(Parameters...), int64_t rows, int *grid) {
-  return grid_size(kernel, (rows + kTeams - 1) / kTeams, grid);
+cudaError_t row_grid(void (*kernel)(Parameters...), int64_t rows, int *grid, int threads = kThreads) {
+  int teams = threads / kTeam;
+  return grid_size(kernel, (rows + teams - 1) / teams, grid, threads);
 }
 
 template <typename Rows>
-cudaError_t launch_rows(void (*kernel)(Rows), const Rows &rows, int64_t count, cudaStream_t stream) {
+cudaError_t launch_rows(void (*kernel)(Rows), const Rows &rows, int64_t count, cudaStream_t stream,
+                        int threads = kThreads) {
   if (count == 0) {
     return cudaSuccess;
   }
 
   int grid;
-  cudaError_t error = row_grid(kernel, count, &grid);
+  cudaError_t error = row_grid(kernel, count, &grid, threads);
   if (error == cudaSuccess) {
-    kernel<<<grid, kThreads, 0, stream>>>(rows);
+    kernel<<<grid, threads, 0, stream>>>(rows);
     error = cudaGetLastError();
   }
 

@@ -171,7 +171,8 @@ __device__ __forceinline__ bool encode_row(const float *x, sparkfp4_scale_rule r
 
 // kNormOnly: LayerNorm, by the rule of ceil, and nothing else; else whatever the form says.
 template <typename Type, bool kNormOnly>
-__global__ void __launch_bounds__(kRowThreads, 6) formed_kernel(const __grid_constant__ KeyRows rows) {
+__global__ void __launch_bounds__(kRowThreads, kNormOnly ? 6 : 4)
+    formed_kernel(const __grid_constant__ KeyRows rows) {
   constexpr int kStages = sizeof(typename Type::Bits) == 2 ? 2 : 1;
   constexpr int kWarps = kRowThreads / kWarp;
   __shared__ StagedRows<Type> staged[kWarps][kStages];

@@ -6,6 +6,7 @@
 namespace sparkfp4::cuda {
 namespace {
 
+constexpr int kNormThreads = 128;
 constexpr int kSpan = kTeam * kEight;  // elements that a team loads at once
 constexpr int kLatentSpans = kLatent / kSpan;
 static_assert(kSpan == kTile, "a tile of a latent is what a team loads at once");
@@ -93,7 +94,7 @@ __device__ __forceinline__ void store_eight(unsigned char *out, const float *x) 
 }
 
 template <typename Type, int kSpans>
-__global__ void __launch_bounds__(kThreads, 2) aligned_norm_kernel(const __grid_constant__ NormRows rows) {
+__global__ void __launch_bounds__(kNormThreads, 4) aligned_norm_kernel(const __grid_constant__ NormRows rows) {
   constexpr int kElement = sizeof(typename Type::Bits);
   const int column = team_lane() * kEight;
   const int cols = static_cast<int>(rows.cols);
@@ -167,8 +168,7 @@ __device__ __forceinline__ uint2 e4m3_of_eight(const float *x) {
 
 // The normalised latent, and its entry where the token has a slot.
 template <typename Type>
-__global__ void __launch_bounds__(kThreads, sizeof(typename Type::Bits) == 2 ? 3 : 2)
-    aligned_latent_kernel(const __grid_constant__ LatentRows rows) {
+__global__ void __launch_bounds__(kNormThreads) aligned_latent_kernel(const __grid_constant__ LatentRows rows) {
   constexpr int kElement = sizeof(typename Type::Bits);
   const NormRows &norm = rows.norm;
   const int lane = team_lane();
@@ -298,14 +298,14 @@ cudaError_t launch_aligned_norm(const NormRows &rows, cudaStream_t stream) {
                 : rows.dtype == SPARKFP4_F16
                     ? (longest ? aligned_norm_kernel<F16, 16> : norm_kernel_of<F16>(rows.cols))
                     : (rows.cols <= 4 * kSpan ? aligned_norm_kernel<F32, 4> : aligned_norm_kernel<F32, 8>);
-  return launch_rows<NormRows>(kernel, rows, rows.rows, stream);
+  return launch_rows<NormRows>(kernel, rows, rows.rows, stream, kNormThreads);
 }
 
 cudaError_t launch_aligned_latents(const LatentRows &rows, cudaStream_t stream) {
   auto kernel = rows.norm.dtype == SPARKFP4_BF16  ? aligned_latent_kernel<Bf16>
                 : rows.norm.dtype == SPARKFP4_F16 ? aligned_latent_kernel<F16>
                                                   : aligned_latent_kernel<F32>;
-  return launch_rows<LatentRows>(kernel, rows, rows.norm.rows, stream);
+  return launch_rows<LatentRows>(kernel, rows, rows.norm.rows, stream, kNormThreads);
 }
 
 }  // namespace sparkfp4::cuda

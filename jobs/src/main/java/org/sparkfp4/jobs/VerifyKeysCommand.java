@@ -1,6 +1,7 @@
 package org.sparkfp4.jobs;
 
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
 import org.apache.spark.sql.SparkSession;
@@ -17,20 +18,30 @@ import picocli.CommandLine.Spec;
 /** {@code verify-keys}: a cache of keys beside the keys that it was made from. */
 @Command(
     name = "verify-keys",
-    description = "Compares a cache of keys with its source: bytes, and the logits that an indexer makes of them.",
+    description = "Compares a cache of keys with its source: bytes, and the logits that an indexer makes of them; and "
+        + "its files with the checksums that it records.",
     sortOptions = false,
     mixinStandardHelpOptions = true)
 final class VerifyKeysCommand implements Callable<Integer> {
-  @Option(names = "--source", required = true, paramLabel = "PATH", converter = FolderText.class,
-      description = "A safetensors file, or a folder of them, that the cache was made from; may be repeated.")
-  private List<String> sources;
+  @Option(names = "--source", paramLabel = "PATH", converter = FolderText.class,
+      description = "A safetensors file, or a folder of them, that the cache was made from; may be repeated. Beside "
+          + "--table: the files that have the norms.")
+  private List<String> sources = new ArrayList<>();
+
+  @Option(names = "--table", paramLabel = "FORMAT:PATH",
+      description = "The table that the cache was made from, such as parquet:/data/keys.")
+  private String table;
+
+  @Option(names = "--key-type", paramLabel = "TYPE", description = "Of a table's binary keys: BF16, F16 or F32.")
+  private String keyType;
 
   @Option(names = "--cache", required = true, paramLabel = "DIR", converter = FolderText.class,
       description = "Folder of the cache, or one file of it.")
   private String cache;
 
   @Option(names = "--max-keys", defaultValue = "20000", paramLabel = "N",
-      description = "Keys of a layer to compare (default: ${DEFAULT-VALUE}).")
+      description = "Keys of a layer to compare; the rest of its file is held to the checksums that the cache "
+          + "records (default: ${DEFAULT-VALUE}).")
   private int maxKeys;
 
   @Option(names = "--queries", defaultValue = "20", paramLabel = "N",
@@ -58,16 +69,22 @@ final class VerifyKeysCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws IOException {
+    require(table != null || !sources.isEmpty(), "Missing --source or --table: what the cache was made from");
+    require(table == null || keyType == null || keyType.matches("BF16|F16|F32"),
+        "Invalid --key-type: " + keyType + " (must be BF16, F16 or F32)");
+    require(table != null || keyType == null, "Invalid --key-type: " + keyType + " (only with --table)");
     requirePositive("--max-keys", maxKeys);
     requirePositive("--queries", queries);
     requirePositive("--heads", heads);
     requirePositive("--top-k", topk);
+    require(maxDifference >= 0 && !Double.isInfinite(maxDifference),
+        "Invalid --max-difference: " + maxDifference + " (must be a finite number, 0 at least)");
     SparkSession spark = Session.start("sparkfp4 verify-keys " + cache);
     boolean good = true;
     for (LayerVerification layer : new KeyVerification(
-        spark, sources, cache, new KeyVerification.Settings(maxKeys, queries, heads, topk)).run()) {
+        spark, sources, table, keyType, cache, new KeyVerification.Settings(maxKeys, queries, heads, topk)).run()) {
       spec.commandLine().getOut().println(layer.text());
-      good &= layer.differing() == 0 && layer.difference() <= maxDifference;
+      good &= layer.differing() == 0 && layer.damage().isEmpty() && layer.difference() <= maxDifference;
     }
 
     spec.commandLine().getOut().println(good ? "good" : "different");
@@ -76,8 +93,12 @@ final class VerifyKeysCommand implements Callable<Integer> {
   }
 
   private void requirePositive(String option, int value) {
-    if (value < 1) {
-      throw new ParameterException(spec.commandLine(), "Invalid " + option + ": " + value + " (must be 1 at least)");
+    require(value >= 1, "Invalid " + option + ": " + value + " (must be 1 at least)");
+  }
+
+  private void require(boolean condition, String message) {
+    if (!condition) {
+      throw new ParameterException(spec.commandLine(), message);
     }
   }
 }

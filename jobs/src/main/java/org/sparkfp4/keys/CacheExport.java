@@ -28,7 +28,8 @@ public final class CacheExport {
    *
    * @param tokens ids of the request's tokens
    * @param output folder of the files
-   * @throws InvalidKeysException if a layer has fewer pages than the tokens fill, or layers differ in their pages
+   * @throws InvalidKeysException if a layer has fewer tokens or has them in other slots, or layers differ in their
+   *     pages
    */
   public CacheExport(Configuration conf, List<CachedLayer> layers, long[] tokens, Path output) {
     this.conf = conf;
@@ -41,10 +42,22 @@ public final class CacheExport {
             + "of " + layers.get(0).name() + " are " + layers.get(0).page());
       }
 
+      if (!CacheMetadata.BY_TOKEN.equals(layer.metadata().get(CacheMetadata.SLOT_ORDER))) {
+        throw new InvalidKeysException("Invalid cache: the tokens of " + layer.name() + " in " + layer.file()
+            + " are not in the slots of their numbers, as those of one request's pages are; make the cache without a "
+            + "slot mapping, or with slots 0, 1, 2, ...");
+      }
+
       long filled = tokens.length / layer.page().tokens();
       if (layer.pages() < filled) {
         throw new InvalidKeysException("Invalid cache: " + layer.name() + " has " + layer.pages() + " pages, "
             + tokens.length + " tokens fill " + filled);
+      }
+
+      long there = Long.parseLong(layer.metadata().getOrDefault("num_tokens", "0"));
+      if (there < tokens.length) {
+        throw new InvalidKeysException("Invalid tokens: " + tokens.length + ", " + layer.name() + " in " + layer.file()
+            + " has keys of " + there);
       }
     }
   }
@@ -59,9 +72,12 @@ public final class CacheExport {
   public int sglang(String model) throws IOException {
     List<String> hashes = TokenHashes.pages(tokens, layers.get(0).page().tokens());
     FileSystem fs = RawFileSystem.of(output, conf);
+    List<Path> files = hashes.stream()
+        .map(hash -> new Path(output, hash + ".indexer_" + model.replace('/', '-') + ".bin"))
+        .toList();
+    requireNone(fs, files);
     for (int page = 0; page < hashes.size(); page++) {
-      Path file = new Path(output, hashes.get(page) + ".indexer_" + model.replace('/', '-') + ".bin");
-      try (FSDataOutputStream out = fs.create(file, true)) {
+      try (FSDataOutputStream out = fs.create(files.get(page), false)) {
         for (CachedLayer layer : layers) {
           try (CachedKeys keys = new CachedKeys(layer, conf)) {
             out.write(keys.page(page).array());
@@ -71,6 +87,15 @@ public final class CacheExport {
     }
 
     return hashes.size();
+  }
+
+  /** Refuses to replace what is there, before anything is written. */
+  private static void requireNone(FileSystem fs, List<Path> files) throws IOException {
+    for (Path file : files) {
+      if (fs.exists(file)) {
+        throw new IOException("Cannot write to " + file + ": it is there already; remove it, or choose another folder");
+      }
+    }
   }
 
   private static String fileName(CachedLayer layer, String ending) {
@@ -95,11 +120,14 @@ public final class CacheExport {
     int whole = Math.max(0, tokens.length - 1) / pageTokens * pageTokens;
     Path folder = new Path(output, TokenHashes.prefix(tokens, whole));
     FileSystem fs = RawFileSystem.of(output, conf);
-    for (CachedLayer layer : layers) {
+    List<Path> files = layers.stream().map(layer -> ChildPath.of(folder, fileName(layer, ending))).toList();
+    requireNone(fs, files);
+    for (int i = 0; i < layers.size(); i++) {
+      CachedLayer layer = layers.get(i);
       long bytes = (long) whole * layer.page().tokenBytes();
       TensorInfo info = new TensorInfo(
           "kv_cache", DType.U8, List.of((long) whole, 1L, (long) layer.page().tokenBytes()), 0, bytes);
-      try (FSDataOutputStream out = fs.create(ChildPath.of(folder, fileName(layer, ending)), true);
+      try (FSDataOutputStream out = fs.create(files.get(i), false);
           CachedKeys keys = new CachedKeys(layer, conf)) {
         out.write(SafetensorsHeader.encode(List.of(info), SafetensorsHeader.FORMAT_PT));
         for (int page = 0; page < whole / pageTokens; page++) {

@@ -9,6 +9,11 @@ public final class CacheMetadata {
   /** Value of {@code format}. */
   public static final String FORMAT = "sparkfp4-index-k";
 
+  /** Says whether token t is in slot t: {@link #BY_TOKEN} if so. */
+  static final String SLOT_ORDER = "slot_order";
+
+  static final String BY_TOKEN = "token";
+
   private static final String FORMAT_VERSION = "1";
 
   private CacheMetadata() {}
@@ -32,6 +37,7 @@ public final class CacheMetadata {
     metadata.put("ln_eps", keys.weight() == null ? "" : Float.toString(options.eps()));
     metadata.put("ln_round_bf16", Boolean.toString(options.roundNormToBf16()));
     metadata.put("hadamard", Boolean.toString(options.hadamard()));
+    metadata.put(SLOT_ORDER, layer.isInOrder() ? BY_TOKEN : "mapped");
     metadata.put("num_tokens", Long.toString(layer.cached()));
     metadata.put("writer", writer);
     metadata.put("checksum", "sha256:" + checksum);

@@ -9,7 +9,6 @@ import java.util.HashMap;
 import java.util.List;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataInputStream;
-import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.sparkfp4.formats.KeyPage;
@@ -62,19 +61,19 @@ public final class CachedKeys implements Closeable {
           + "; it is no cache of keys, or the run that makes it has not ended");
     }
 
-    List<FileStatus> files = fs.getFileStatus(path).isFile()
-        ? List.of(fs.getFileStatus(path))
+    List<KeyFolder.IndexedFile> files = fs.getFileStatus(path).isFile()
+        ? List.of(new KeyFolder.IndexedFile(fs.getFileStatus(path), ""))
         : new KeyFolder(fs, path).indexed();
     List<CachedLayer> layers = new ArrayList<>();
-    for (FileStatus file : files) {
-      layers.add(layer(file, SafetensorsHeader.read(fs, file)));
+    for (KeyFolder.IndexedFile file : files) {
+      layers.add(layer(file, SafetensorsHeader.read(fs, file.status())));
     }
 
     return layers;
   }
 
-  private static CachedLayer layer(FileStatus file, SafetensorsHeader header) {
-    String path = file.getPath().toString();
+  private static CachedLayer layer(KeyFolder.IndexedFile file, SafetensorsHeader header) {
+    String path = file.status().getPath().toString();
     for (TensorInfo tensor : header.tensors()) {
       if (tensor.name().endsWith(KeyPlanner.KEYS)) {
         List<Long> shape = tensor.shape();
@@ -86,8 +85,8 @@ public final class CachedKeys implements Closeable {
 
         KeyPage page = new KeyPage(Math.toIntExact(shape.get(1)), Math.toIntExact(shape.get(2) * 32 / 17));
         String name = tensor.name().substring(0, tensor.name().length() - KeyPlanner.KEYS.length());
-        return new CachedLayer(name, path, header.dataStart() + tensor.begin(), shape.get(0), page,
-            new HashMap<>(header.metadata()));
+        return new CachedLayer(name, path, file.sha256(), header.dataStart(), header.dataStart() + tensor.begin(),
+            shape.get(0), page, new HashMap<>(header.metadata()));
       }
     }
 

@@ -91,9 +91,10 @@ final class FileRangeTask extends KeyTask<Integer> {
     }
   }
 
-  /** The error of a slot that two tokens have. */
-  static BadSourceException duplicate(String name, long slot, String token, String other) {
+  /** The error of a slot that two tokens have; where: file or table. */
+  static BadSourceException duplicate(String name, long slot, String token, String other, String where) {
     return new BadSourceException("Invalid slot in " + name + ": " + slot + " of " + token + ", " + other
-        + " has it already; a slot holds one token");
+        + " has it already, in " + where + "; a slot holds one token. Give one of them another slot, or a negative one "
+        + "to leave it out, and start again with --overwrite");
   }
 }

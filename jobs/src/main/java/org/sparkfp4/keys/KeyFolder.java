@@ -77,13 +77,20 @@ final class KeyFolder {
   }
 
   /**
+   * A file of a cache.
+   *
+   * @param sha256 what the index says of its bytes; empty where there is no index
+   */
+  record IndexedFile(FileStatus status, String sha256) {}
+
+  /**
    * The files that the index names, in its order.
    *
    * @throws InvalidKeysException if one is missing or of another length
    */
-  List<FileStatus> indexed() throws IOException {
+  List<IndexedFile> indexed() throws IOException {
     Map<String, Long> there = lengths(path);
-    List<FileStatus> files = new ArrayList<>();
+    List<IndexedFile> files = new ArrayList<>();
     for (JsonNode file : read(index()).at("/metadata/files")) {
       String name = file.path("file").asText();
       if (there.getOrDefault(name, -1L) != file.path("length").asLong()) {
@@ -91,7 +98,7 @@ final class KeyFolder {
             + file.path("length").asLong() + " bytes, which its " + INDEX + " names; make the cache anew");
       }
 
-      files.add(fs.getFileStatus(ChildPath.of(path, name)));
+      files.add(new IndexedFile(fs.getFileStatus(ChildPath.of(path, name)), file.path("sha256").asText()));
     }
 
     return files;

@@ -4,7 +4,9 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import org.apache.arrow.memory.BufferAllocator;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.sql.util.ArrowUtils;
@@ -27,6 +29,7 @@ final class KeyPlanner {
   private final List<CacheTensor> tensors = new ArrayList<>();
   private final Map<String, List<Integer>> tensorsOfLayer = new TreeMap<>(new NaturalOrder());
   private final Map<String, Long> cached = new TreeMap<>();
+  private final Set<String> outOfOrder = new TreeSet<>();
 
   KeyPlanner(Configuration conf, KeyInputs inputs, KeyOptions options) {
     this.conf = conf;
@@ -63,12 +66,13 @@ final class KeyPlanner {
   /** The plan of the layers of a table; the input's files have their norms. */
   KeyPlan plan(KeyTable table) throws IOException {
     for (KeyTable.Layer layer : table.layers()) {
-      tensorsOfLayer.put(layer.name(), new ArrayList<>());
       cached.put(layer.name(), layer.tokens());
-      Norm norm = norm(layer.name(), layer.dim());
-      requirePages(layer.name(), layer.largestSlot(), "row of the table");
-      addChecked(
-          keys(layer.name(), layer.dim(), layer.type(), layer.tokens(), pages(layer.largestSlot()), null, null, norm));
+      // rows have no order but that of their slots, which are all different
+      if (layer.largestSlot() + 1 != layer.tokens()) {
+        outOfOrder.add(layer.name());
+      }
+
+      keysOf(layer);
     }
 
     return KeyPlan.of(table.name(), options, inputs.files(), tensors, layers(), table.state());
@@ -81,6 +85,16 @@ final class KeyPlanner {
     return tensors.get(tensors.size() - 1);
   }
 
+  /** The same of a table's layer. */
+  CacheTensor keysOf(KeyTable.Layer layer) throws IOException {
+    tensorsOfLayer.put(layer.name(), new ArrayList<>());
+    Norm norm = norm(layer.name(), layer.dim());
+    requirePages(layer.name(), layer.largestSlot(), "row of the table");
+    addChecked(
+        keys(layer.name(), layer.dim(), layer.type(), layer.tokens(), pages(layer.largestSlot()), null, null, norm));
+    return tensors.get(tensors.size() - 1);
+  }
+
   private static String layerOf(String name, String ending) {
     return name.substring(0, name.length() - ending.length());
   }
@@ -90,7 +104,7 @@ final class KeyPlanner {
     for (Map.Entry<String, List<Integer>> layer : tensorsOfLayer.entrySet()) {
       layers.add(new CacheLayer(layer.getKey(),
           String.format("keys-%05d-of-%05d.safetensors", layers.size() + 1, tensorsOfLayer.size()),
-          List.copyOf(layer.getValue()), cached.get(layer.getKey())));
+          List.copyOf(layer.getValue()), cached.get(layer.getKey()), !outOfOrder.contains(layer.getKey())));
     }
 
     return layers;
@@ -112,6 +126,10 @@ final class KeyPlanner {
     KeyTensor slots = slots(keys, layer + ".slot_mapping", layer + ".index_slot_mapping");
     SlotSummary summary = summary(keys, slots);
     cached.put(layer, summary.used);
+    if (!summary.isInOrder) {
+      outOfOrder.add(layer);
+    }
+
     addChecked(keys(layer, keys.cols(), keys.elements(), keys.rows(), pages(summary.largest), keys, slots, norm));
   }
 
@@ -238,6 +256,7 @@ final class KeyPlanner {
   private static final class SlotSummary {
     private long largest = -1;
     private long used;
+    private boolean isInOrder = true;
   }
 
   private SlotSummary summary(KeyTensor data, KeyTensor slots) throws IOException {
@@ -258,6 +277,7 @@ final class KeyPlanner {
         }
 
         summary.used += slot < 0 ? 0 : 1;
+        summary.isInOrder &= slot == token;
       });
     }
 

@@ -15,6 +15,7 @@ import static org.apache.spark.sql.functions.sum;
 import static org.apache.spark.sql.functions.when;
 
 import java.io.IOException;
+import java.io.Serializable;
 import java.net.URI;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -24,6 +25,7 @@ import java.util.TreeSet;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
+import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
@@ -33,6 +35,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.NumericType;
 import org.sparkfp4.formats.ElementType;
 import org.sparkfp4.formats.Mxfp4Codec;
 
@@ -100,9 +103,35 @@ final class KeyTable {
           + "F32 to say of what");
     }
 
+    requireWholeSlots(source, table);
     Dataset<Row> rows = table.select(col("layer").cast("string"), col("slot").cast("bigint"), col("key"));
     return new KeyTable(source, rows, isBinary ? ElementType.of(keyType) : ElementType.F32, isBinary,
         state(table, spark.sessionState().newHadoopConf()));
+  }
+
+  /** A slot that is no integer, or none of 64 bits, would become another by a cast. */
+  private static void requireWholeSlots(String source, Dataset<Row> table) {
+    DataType type = table.schema().apply("slot").dataType();
+    if (type.equals(DataTypes.LongType) || type.equals(DataTypes.IntegerType) || type.equals(DataTypes.ShortType)
+        || type.equals(DataTypes.ByteType)) {
+      return;
+    }
+
+    if (!(type instanceof NumericType)) {
+      throw new InvalidKeysException("Invalid table " + source + ": its column slot is " + type.sql()
+          + ", must be BIGINT or another number");
+    }
+
+    Column slot = col("slot");
+    Column whole = slot.try_cast("bigint");
+    List<Row> bad = table.where(slot.isNotNull().and(whole.isNull().or(whole.cast(type).notEqual(slot))))
+        .select(col("layer").cast("string"), slot.cast("string"))
+        .limit(1)
+        .collectAsList();
+    if (!bad.isEmpty()) {
+      throw new InvalidKeysException("Invalid table " + source + ": layer " + bad.get(0).getString(0) + " has a row of "
+          + "slot " + bad.get(0).getString(1) + ", must be an integer of 64 bits");
+    }
   }
 
   /** Names, lengths and times of the files that it was read from, as far as it was. */
@@ -169,6 +198,31 @@ final class KeyTable {
   /** What tells the table from one of the same layers and other keys. */
   String state() {
     return state;
+  }
+
+  /** A key and its slot. */
+  record SlottedKey(long slot, float[] values) implements Serializable {}
+
+  /** The keys of a layer's first slots, so many at most, in one partition. */
+  JavaRDD<SlottedKey> first(String layer, int count) {
+    ElementType elements = type;
+    boolean binary = isBinary;
+    return rows.where(col("layer").equalTo(layer).and(col("slot").geq(lit(0))))
+        .select(col("slot"), col("key"))
+        .orderBy("slot")
+        .limit(count)
+        .repartition(1)
+        .toJavaRDD()
+        .map(row -> new SlottedKey(row.getLong(0), binary ? elements.floats(row.getAs(1)) : floats(row.getList(1))));
+  }
+
+  private static float[] floats(List<Float> values) {
+    float[] all = new float[values.size()];
+    for (int i = 0; i < all.length; i++) {
+      all[i] = values.get(i);
+    }
+
+    return all;
   }
 
   /** Rows (range, slot, key) of some ranges, each in the partition of its range's number. */

@@ -6,6 +6,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Random;
 import java.util.TreeMap;
@@ -26,23 +27,34 @@ import org.sparkfp4.safetensors.SlabFile;
 public final class KeyVerification {
   private final SparkSession spark;
   private final List<String> inputs;
+  private final String table;
+  private final String keyType;
   private final String cache;
   private final Settings settings;
 
   /**
    * What is compared.
    *
-   * @param maxKeys of a layer, the first that have a slot
+   * @param maxKeys of a layer, the first that have a slot; of a table, those of the first slots
    * @param queries drawn at random, standard normal, with the magnitudes of such numbers for the heads' weights
    * @param heads of a query
    * @param topk how many tokens the largest logits choose
    */
   public record Settings(int maxKeys, int queries, int heads, int topk) implements Serializable {}
 
-  /** @param inputs the safetensors files, or folders of them, that the cache was made from */
-  public KeyVerification(SparkSession spark, List<String> inputs, String cache, Settings settings) {
+  /**
+   * Prepares a comparison.
+   *
+   * @param inputs the safetensors files, or folders of them, that the cache was made from; beside a table, of its norms
+   * @param table FORMAT:PATH, or null
+   * @param keyType of a table's binary keys, or null
+   */
+  public KeyVerification(SparkSession spark, List<String> inputs, String table, String keyType, String cache,
+      Settings settings) {
     this.spark = spark;
     this.inputs = inputs;
+    this.table = table;
+    this.keyType = keyType;
     this.cache = cache;
     this.settings = settings;
   }
@@ -55,24 +67,58 @@ public final class KeyVerification {
   public List<LayerVerification> run() throws IOException {
     Configuration conf = spark.sessionState().newHadoopConf();
     KeyInputs files = KeyInputs.open(conf, inputs);
+    return table == null ? ofFiles(conf, files) : ofTable(conf, files);
+  }
+
+  private List<LayerVerification> ofFiles(Configuration conf, KeyInputs files) throws IOException {
     List<Comparison> comparisons = new ArrayList<>();
     for (CachedLayer layer : CachedKeys.layers(conf, cache)) {
       KeyTensor keys = files.find(layer.name() + KeyPlanner.KEYS);
       if (keys == null) {
-        throw new InvalidKeysException("Invalid input: " + String.join(", ", inputs) + " has no " + layer.name()
-            + KeyPlanner.KEYS + ", which " + cache + " has");
+        throw missing(layer, String.join(", ", inputs));
       }
 
       keys.requireMatrix(-1, layer.page().dim());
       CacheTensor tensor = new KeyPlanner(conf, files, options(layer)).keysOf(layer.name());
-      comparisons.add(new Comparison(layer, tensor, options(layer), files.files(), settings,
-          new SerializableConfiguration(conf)));
+      comparisons.add(comparison(conf, files, layer, tensor));
     }
 
     return JavaSparkContext.fromSparkContext(spark.sparkContext())
         .parallelize(comparisons, comparisons.size())
         .map(Comparison::run)
         .collect();
+  }
+
+  private List<LayerVerification> ofTable(Configuration conf, KeyInputs files) throws IOException {
+    KeyTable rows = KeyTable.open(spark, table, keyType);
+    List<LayerVerification> verifications = new ArrayList<>();
+    for (CachedLayer layer : CachedKeys.layers(conf, cache)) {
+      KeyTable.Layer found = rows.layers().stream()
+          .filter(there -> there.name().equals(layer.name()))
+          .findFirst()
+          .orElseThrow(() -> missing(layer, "table " + table));
+      if (found.dim() != layer.page().dim()) {
+        throw new InvalidKeysException("Invalid table " + table + ": keys of layer " + layer.name() + " have "
+            + found.dim() + " values, " + cache + " has " + layer.page().dim());
+      }
+
+      CacheTensor tensor = new KeyPlanner(conf, files, options(layer)).keysOf(found);
+      verifications.addAll(rows.first(layer.name(), settings.maxKeys())
+          .mapPartitions(comparison(conf, files, layer, tensor)::ofRows)
+          .collect());
+    }
+
+    return verifications;
+  }
+
+  private InvalidKeysException missing(CachedLayer layer, String where) {
+    return new InvalidKeysException(
+        "Invalid input: " + where + " has no " + layer.name() + KeyPlanner.KEYS + ", which " + cache + " has");
+  }
+
+  private Comparison comparison(Configuration conf, KeyInputs files, CachedLayer layer, CacheTensor tensor) {
+    return new Comparison(
+        layer, tensor, options(layer), files.files(), settings, new SerializableConfiguration(conf));
   }
 
   /** How the cache says it was made. */
@@ -88,7 +134,27 @@ public final class KeyVerification {
   private record Comparison(CachedLayer layer, CacheTensor tensor, KeyOptions options, List<SlabFile> files,
       Settings settings, SerializableConfiguration conf) implements Serializable {
     LayerVerification run() throws IOException {
-      SampledKeys sample = sample();
+      return compared(sample());
+    }
+
+    Iterator<LayerVerification> ofRows(Iterator<KeyTable.SlottedKey> rows) throws IOException {
+      SampledKeys sample = emptySample();
+      try (CachedKeys cached = new CachedKeys(layer, conf.value())) {
+        while (rows.hasNext()) {
+          KeyTable.SlottedKey row = rows.next();
+          sample.add(row.values(), cached, row.slot());
+        }
+      }
+
+      return List.of(compared(sample.trimmed())).iterator();
+    }
+
+    private SampledKeys emptySample() {
+      return new SampledKeys(
+          layer, tensor.keyForm(options), (int) Math.min(settings.maxKeys(), tensor.tokens()));
+    }
+
+    private LayerVerification compared(SampledKeys sample) throws IOException {
       int dim = layer.page().dim();
       int count = sample.count();
       Random random = new Random(layer.name().hashCode());
@@ -120,7 +186,7 @@ public final class KeyVerification {
 
       return new LayerVerification(layer.name(), count, sample.differing(), sample.relativeError(),
           squares == 0 ? 0 : 1 - 2 * product / squares, overlap / settings.queries(),
-          Math.min(settings.topk(), count));
+          Math.min(settings.topk(), count), CacheChecksums.damage(layer, conf.value()));
     }
 
     private static float[] roundTrip(float[] values) {
@@ -135,8 +201,7 @@ public final class KeyVerification {
     }
 
     private SampledKeys sample() throws IOException {
-      int most = (int) Math.min(settings.maxKeys(), tensor.tokens());
-      SampledKeys sample = new SampledKeys(layer, tensor.keyForm(options), most);
+      SampledKeys sample = emptySample();
       KeyTensor data = tensor.data();
       long rowBytes = (long) layer.page().dim() * tensor.type().bytes();
       byte[] row = new byte[(int) rowBytes];

@@ -2,10 +2,7 @@ package org.sparkfp4.keys;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
-import java.util.HexFormat;
 import java.util.List;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.Path;
@@ -14,6 +11,7 @@ import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.util.SerializableConfiguration;
 import org.sparkfp4.safetensors.SafetensorsHeader;
 import org.sparkfp4.safetensors.TensorInfo;
+import org.sparkfp4.sink.Sha256;
 import org.sparkfp4.sink.StagedFile;
 import scala.collection.Iterator;
 
@@ -43,11 +41,11 @@ final class LayerTask extends KeyTask<Integer> {
       int id = ids.next();
       CacheLayer layer = plan().layers().get(id);
       Output output = output();
-      MessageDigest sha256 = sha256();
-      read(output, layer, (bytes, length) -> sha256.update(bytes, 0, length));
+      Sha256 sha256 = new Sha256();
+      read(output, layer, (bytes, length) -> sha256.update(ByteBuffer.wrap(bytes, 0, length)));
       int record = plan().record(id);
       try (StagedFile file = begin(output, record, layer.file(), false, context)) {
-        file.write(ByteBuffer.wrap(header(layer, HexFormat.of().formatHex(sha256.digest()))));
+        file.write(ByteBuffer.wrap(header(layer, sha256.hex())));
         read(output, layer, (bytes, length) -> file.write(ByteBuffer.wrap(bytes, 0, length)));
         file.finish(record, plan().fingerprint());
       }
@@ -80,13 +78,5 @@ final class LayerTask extends KeyTask<Integer> {
     CacheTensor keys = plan().tensors().get(layer.tensors().get(0));
     return SafetensorsHeader.encode(
         infos, CacheMetadata.of(plan().options(), keys, layer, writer, checksum), ALIGNMENT);
-  }
-
-  private static MessageDigest sha256() {
-    try {
-      return MessageDigest.getInstance("SHA-256");
-    } catch (NoSuchAlgorithmException e) {
-      throw new IllegalStateException("Cannot find SHA-256, which every JDK has", e);
-    }
   }
 }

@@ -13,13 +13,15 @@ import java.util.Locale;
  * @param difference of the logits: 1 - 2 sum(x y) / sum(x x + y y)
  * @param overlap of the tokens that the largest logits choose
  * @param topk how many those are
+ * @param damage what of the file is not as its checksums say; empty where nothing is
  */
 public record LayerVerification(String layer, long keys, long differing, double relativeError, double difference,
-    double overlap, int topk) implements Serializable {
-  /** One line. */
+    double overlap, int topk, String damage) implements Serializable {
+  /** One line, and one of damage. */
   public String text() {
-    return String.format(Locale.ROOT,
+    String compared = String.format(Locale.ROOT,
         "%s: %,d keys, %,d differ, relative error %.4f, logits differ by %.5f, top %d overlap %.3f", layer, keys,
         differing, relativeError, difference, topk, overlap);
+    return damage.isEmpty() ? compared : compared + System.lineSeparator() + "  damaged: " + damage;
   }
 }

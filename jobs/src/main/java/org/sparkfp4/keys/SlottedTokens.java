@@ -36,7 +36,8 @@ final class SlottedTokens {
       if (image.holds(slot)) {
         if (!image.take(slot)) {
           throw FileRangeTask.duplicate(
-              tensor.slots().name(), slot, "token " + token, "token " + found.holder(slot));
+              tensor.slots().name(), slot, "token " + token, "token " + found.holder(slot),
+              "file " + tensor.slots().path());
         }
 
         found.add(token, slot);

@@ -49,7 +49,8 @@ final class TableRangeTask extends KeyTask<InternalRow> {
 
         slots[count] = row.getLong(SLOT);
         if (!image.take(slots[count])) {
-          throw FileRangeTask.duplicate(tensor.layer(), slots[count], "a row of " + plan().input(), "another row");
+          throw FileRangeTask.duplicate(
+              tensor.layer(), slots[count], "a row", "another row", "table " + plan().input());
         }
 
         image.slot(count, slots[count]);

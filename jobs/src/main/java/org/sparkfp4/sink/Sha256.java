@@ -6,10 +6,11 @@ import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
 
 /** A running SHA-256. */
-final class Sha256 {
+public final class Sha256 {
   private final MessageDigest digest;
 
-  Sha256() {
+  /** Begins with nothing. */
+  public Sha256() {
     try {
       digest = MessageDigest.getInstance("SHA-256");
     } catch (NoSuchAlgorithmException e) {
@@ -17,11 +18,13 @@ final class Sha256 {
     }
   }
 
-  void update(ByteBuffer bytes) {
+  /** Adds what is left of {@code bytes}. */
+  public void update(ByteBuffer bytes) {
     digest.update(bytes.duplicate());
   }
 
-  String hex() {
+  /** The digest, lower-case hexadecimal; nothing can be added after it. */
+  public String hex() {
     return HexFormat.of().formatHex(digest.digest());
   }
 }

@@ -22,6 +22,8 @@ import org.apache.hadoop.conf.Configuration;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.sparkfp4.CheckpointFiles;
 import org.sparkfp4.StoredTensor;
 import org.sparkfp4.formats.ElementType;
@@ -130,6 +132,85 @@ class CachedKeysTest {
         "verify-keys", "--source", input.toString(), "--cache", copy.toString(), "--max-keys", "300", "--queries", "2");
     assertThat(result.status()).isEqualTo(3);
     assertThat(result.out()).contains("layers.1: 200 keys, 1 differ").endsWith("different\n");
+  }
+
+  @Test
+  void aChangedByteAnywhereIsDamage() throws IOException {
+    Path copy = Files.createDirectories(folder.resolve("damaged"));
+    for (String file : cache.toFile().list()) {
+      Files.copy(cache.resolve(file), copy.resolve(file));
+    }
+
+    CachedLayer layer = CachedKeys.layers(new Configuration(), copy.toString()).get(1);
+    // of the padding behind 200 tokens, a key past --max-keys, the metadata
+    long[] places = {layer.offset() + layer.bytes() - 1, layer.offset() + 2 * layer.page().bytes(), 60};
+    Path changed = copy.resolve("keys-00002-of-00002.safetensors");
+    byte[] whole = Files.readAllBytes(changed);
+    for (long place : places) {
+      byte[] bytes = whole.clone();
+      bytes[(int) place] ^= 1;
+      Files.write(changed, bytes);
+      SparkSubmitResult result = verify(copy, "--max-keys", "100", "--queries", "2");
+      assertThat(result.status()).as("byte %d", place).isNotZero();
+      if (place >= layer.dataStart()) {
+        assertThat(result.status()).isEqualTo(3);
+        assertThat(result.out()).contains("layers.1: 100 keys, 0 differ", "  damaged: file:" + changed + ": its tensors are "
+            + "not those of its checksum, its bytes are not those that the index has the SHA-256 of")
+            .endsWith("different\n");
+      }
+    }
+
+    // a file alone has its own checksum
+    SparkSubmitResult alone = verify(changed, "--max-keys", "100", "--queries", "2");
+    assertThat(alone.status()).isNotZero();
+    Files.write(changed, whole);
+    assertThat(verify(changed, "--max-keys", "100", "--queries", "2").out()).endsWith("good\n");
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"NaN", "-0.5", "Infinity"})
+  void aLimitMustBeANumber(String limit) {
+    SparkSubmitResult result = verify(cache, "--max-difference", limit);
+    assertThat(result.status()).isEqualTo(2);
+    assertThat(result.err()).contains("Invalid --max-difference: " + limit + " (must be a finite number, 0 at least)");
+  }
+
+  private static SparkSubmitResult verify(Path cache, String... options) {
+    List<String> arguments =
+        new ArrayList<>(List.of("verify-keys", "--source", input.toString(), "--cache", cache.toString()));
+    arguments.addAll(List.of(options));
+    return new InProcess().run(arguments.toArray(String[]::new));
+  }
+
+  @Test
+  void anExportReplacesNothing() throws IOException {
+    Path output = folder.resolve("again");
+    assertThat(export(tokens(129), output, "vllm").status()).isZero();
+    assertThat(export(tokens(130), output, "sglang").status()).isZero();
+    for (String format : List.of("vllm", "sglang")) {
+      SparkSubmitResult result = export(tokens(129), output, format);
+      assertThat(result.status()).isEqualTo(1);
+      assertThat(result.err()).startsWith("Cannot write to " + output)
+          .contains(": it is there already; remove it, or choose another folder").hasLineCount(1);
+    }
+  }
+
+  @Test
+  void anExportNeedsTokensInTheirOwnSlots() throws IOException {
+    Path mapped = new KeyFiles().gaussian("l.index_k", DType.BF16, 0, 4, 128).slots("l.slot_mapping", 0, 2, 1, 3)
+        .write(folder.resolve("mapped/keys.safetensors"));
+    Path made = folder.resolve("mapped-cache");
+    SparkSubmitResult cached =
+        new InProcess().run("quantize-keys", "--input", mapped.toString(), "--output", made.toString());
+    assertThat(cached.status()).as(cached.err()).isZero();
+    Path ids = new KeyFiles().slots("token_ids", tokens(4)).write(folder.resolve("four.safetensors"));
+    SparkSubmitResult result = new InProcess().run("export-keys", "--cache", made.toString(), "--tokens",
+        ids.toString(), "--output", folder.resolve("mapped-out").toString(), "--format", "vllm");
+    assertThat(result.status()).isEqualTo(1);
+    assertThat(result.err()).startsWith("Invalid cache: the tokens of l in file:" + made)
+        .contains("are not in the slots of their numbers").hasLineCount(1);
+    assertThat(export(tokens(201), folder.resolve("many"), "vllm").err())
+        .startsWith("Invalid tokens: 201, layers.1 in file:").contains("has keys of 200");
   }
 
   @Test

@@ -141,7 +141,7 @@ class QuantizeKeysTest {
           .containsEntry("round", "rne-keep-neg-zero").containsEntry("nibble", "even-low")
           .containsEntry("norm", "layernorm").containsEntry("ln_eps", "1.0E-5")
           .containsEntry("ln_round_bf16", "false").containsEntry("hadamard", "false")
-          .containsEntry("num_tokens", "499").containsEntry("checksum", "sha256:" + checksum);
+          .containsEntry("num_tokens", "499").containsEntry("slot_order", "mapped").containsEntry("checksum", "sha256:" + checksum);
     }
   }
 
@@ -205,6 +205,22 @@ class QuantizeKeysTest {
           .as(file).isEqualTo(-1);
     }
 
+    List<String> verify = new ArrayList<>(List.of("verify-keys", "--source", input.toString(), "--table",
+        "parquet:" + folder.resolve("table"), "--cache", folder.resolve("rows").toString(), "--queries", "2"));
+    if (isBinary) {
+      verify.addAll(List.of("--key-type", "F32"));
+    }
+
+    SparkSubmitResult good = new InProcess().run(verify.toArray(String[]::new));
+    assertThat(good.status()).as(good.out() + good.err()).isZero();
+    assertThat(good.out()).contains("a.10: 699 keys, 0 differ").endsWith("good\n");
+    Path changed = folder.resolve("rows/keys-00002-of-00003.safetensors");
+    byte[] bytes = Files.readAllBytes(changed);
+    Arrays.fill(bytes, 4096, bytes.length, (byte) 0x7E);
+    Files.write(changed, bytes);
+    SparkSubmitResult different = new InProcess().run(verify.toArray(String[]::new));
+    assertThat(different.status()).as(different.err()).isEqualTo(3);
+    assertThat(different.out()).contains("a.10: 699 keys, 699 differ", "damaged").endsWith("different\n");
     assertThat(cache(folder.resolve("files"), "keys-00001-of-00003.safetensors")).containsOnlyKeys("a.9.index_k");
     assertThat(cache(folder.resolve("files"), "keys-00002-of-00003.safetensors")).containsOnlyKeys("a.10.index_k");
   }
@@ -351,8 +367,9 @@ class QuantizeKeysTest {
     Path input = slotted(5, -1, 9, 5).write(folder.resolve("in/keys.safetensors"));
     SparkSubmitResult result = run("--input", input, "--output", folder.resolve("out"));
     assertThat(result.status()).isEqualTo(1);
-    assertThat(result.err().strip()).isEqualTo("Invalid slot in l.slot_mapping: 5 of token 3, token 0 has it already; "
-        + "a slot holds one token");
+    assertThat(result.err().strip()).isEqualTo("Invalid slot in l.slot_mapping: 5 of token 3, token 0 has it already, in "
+        + "file file:" + input + "; a slot holds one token. Give one of them another slot, or a negative one to leave it "
+        + "out, and start again with --overwrite");
     assertThat(folder.resolve("out/keys.safetensors.index.json")).doesNotExist();
   }
 
@@ -366,8 +383,19 @@ class QuantizeKeysTest {
         "keys of layer l have 62 bytes, must be a multiple of 32 values of BF16");
     assertTable(schema, List.of(RowFactory.create("l", null, new byte[64])), "whose layer, slot or key is null");
     assertTable(schema, List.of(), "it has no rows");
+    StructType doubles = new StructType().add("layer", DataTypes.StringType).add("slot", DataTypes.DoubleType)
+        .add("key", DataTypes.BinaryType);
+    for (Object slot : new Object[] {1.5, -0.5, Double.NaN, 1e19}) {
+      assertTable(doubles,
+          List.of(RowFactory.create("k", 4.0, new byte[64]), RowFactory.create("l", slot, new byte[64])),
+          ": layer l has a row of slot " + slot + ", must be an integer of 64 bits");
+    }
+
+    assertTable(new StructType().add("layer", DataTypes.StringType).add("slot", DataTypes.StringType)
+        .add("key", DataTypes.BinaryType), List.of(RowFactory.create("l", "1", new byte[64])),
+        "its column slot is STRING, must be BIGINT or another number");
     assertTable(schema, List.of(RowFactory.create("l", 1L, new byte[64]), RowFactory.create("l", 1L, new byte[64])),
-        "Invalid slot in l: 1 of a row of ");
+        "Invalid slot in l: 1 of a row, another row has it already, in table parquet:");
     byte[] nan = new byte[64];
     nan[10] = (byte) 0xC0;
     nan[11] = 0x7F;
