@@ -18,8 +18,8 @@ import org.sparkfp4.safetensors.TensorInfo;
  * @param dtype its element type
  * @param shape its dimensions, the first of which counts units
  * @param unitBytes bytes of a unit
- * @param type of the source's elements
- * @param tokens rows of the source
+ * @param type of the source's elements; null of top-k rows, which are copied
+ * @param tokens rows of the source; of top-k rows those to be filled
  * @param data the source, or null where it is a table
  * @param rope the latents' rotary parts, or null
  * @param slots 64-bit slots of the tokens; null: token t is in slot t
@@ -30,7 +30,14 @@ record CacheTensor(Kind kind, String layer, String name, DType dtype, List<Long>
     ElementType type, long tokens, KeyTensor data, KeyTensor rope, KeyTensor slots, float[] weight, float[] bias)
     implements Serializable {
   /** What a tensor holds. */
-  enum Kind { KEYS, LATENTS, ROWS }
+  enum Kind {
+    KEYS, LATENTS, ROWS, TOPK;
+
+    /** Whether its units are pages of slots, not rows. */
+    boolean isPaged() {
+      return this == KEYS || this == LATENTS;
+    }
+  }
 
   /** Pages or rows. */
   long units() {

@@ -32,10 +32,10 @@ final class FileRangeTask extends KeyTask<Integer> {
           RangeImage image =
               new RangeImage(plan(), range, KeyKernels.chosen(settings().kernels()), allocator);
           StagedFile file = begin(output(), range.id(), range.file(), true, context)) {
-        if (tensor.kind() == CacheTensor.Kind.ROWS) {
-          readRows(tensor, image, files, allocator);
-        } else {
-          gather(tensor, image, files, allocator);
+        switch (tensor.kind()) {
+          case ROWS -> readRows(tensor, image, files, allocator);
+          case TOPK -> fillRows(tensor, image, files, allocator);
+          default -> gather(tensor, image, files, allocator);
         }
 
         files.requireUnchanged();
@@ -52,6 +52,21 @@ final class FileRangeTask extends KeyTask<Integer> {
       long token = image.firstSlot() + first;
       try (ArrowBuf rows = rows(files, allocator, tensor.data(), token, count)) {
         image.normalise(rows.memoryAddress(), first, count, place -> "token " + (token + place));
+      }
+    }
+  }
+
+  /** The rows of tokens are filled; those behind them are the source's. */
+  private static void fillRows(CacheTensor tensor, RangeImage image, FileRanges files, BufferAllocator allocator)
+      throws IOException {
+    int filled = (int) Math.max(0, Math.min(image.capacity(), tensor.tokens() - image.firstSlot()));
+    image.fill(filled);
+    KeyTensor source = tensor.data();
+    for (int first = filled; first < image.capacity(); first += RangeImage.BATCH) {
+      int count = Math.min(RangeImage.BATCH, image.capacity() - first);
+      long offset = source.offset() + (image.firstSlot() + first) * tensor.unitBytes();
+      try (ArrowBuf rows = files.read(allocator, source.file(), offset, count * tensor.unitBytes())) {
+        image.copy(rows, first, count);
       }
     }
   }

@@ -22,6 +22,7 @@ final class KeyPlanner {
   static final String KEYS = ".index_k";
   private static final String LATENTS = ".kv_c";
   private static final String QUERIES = ".q_c";
+  private static final String TOPK = ".topk_indices_buffer";
 
   private final Configuration conf;
   private final KeyInputs inputs;
@@ -42,7 +43,7 @@ final class KeyPlanner {
     for (KeyTensor tensor : inputs.tensors()) {
       if (tensor.name().endsWith(KEYS)) {
         tensorsOfLayer.put(layerOf(tensor.name(), KEYS), new ArrayList<>());
-      } else if (tensor.name().endsWith(LATENTS) || tensor.name().endsWith(QUERIES)) {
+      } else if (tensor.name().endsWith(LATENTS) || tensor.name().endsWith(QUERIES) || tensor.name().endsWith(TOPK)) {
         String layer = tensor.name().substring(0, tensor.name().lastIndexOf('.'));
         if (inputs.find(layer + KEYS) == null) {
           throw tensor.invalid("there is no " + layer + KEYS + " beside it");
@@ -58,6 +59,7 @@ final class KeyPlanner {
       addKeys(layer);
       addLatents(layer);
       addQueries(layer);
+      addTopk(layer);
     }
 
     return KeyPlan.of(input, options, inputs.files(), tensors, layers(), "");
@@ -226,6 +228,23 @@ final class KeyPlanner {
     }
 
     add(rows(layer, ".q_c_normed", queries, rmsWeight(layer, "q_norm_weight", queries)));
+  }
+
+  private void addTopk(String layer) {
+    KeyTensor buffer = inputs.find(layer + TOPK);
+    if (buffer == null) {
+      return;
+    }
+
+    long tokens = inputs.find(layer + KEYS).rows();
+    List<Long> shape = buffer.shape();
+    if (buffer.dtype() != DType.I32 || shape.size() != 2 || shape.get(0) < tokens || shape.get(1) < 1) {
+      throw buffer.invalid("it is " + buffer.dtype() + " " + shape + ", must be I32 [rows, topk] of at least " + tokens
+          + " rows, one for each token of " + layer + KEYS);
+    }
+
+    add(new CacheTensor(CacheTensor.Kind.TOPK, layer, layer + TOPK, DType.I32, shape,
+        shape.get(1) * Integer.BYTES, null, tokens, buffer, null, null, null, null));
   }
 
   private float[] rmsWeight(String layer, String name, KeyTensor rows) throws IOException {

@@ -41,8 +41,8 @@ final class RangeImage implements Closeable {
     this.plan = plan;
     this.tensor = plan.tensors().get(range.tensor());
     this.kernel = kernel;
-    boolean isRows = tensor.kind() == CacheTensor.Kind.ROWS;
-    int pageTokens = isRows ? 1 : plan.options().pageTokens();
+    boolean isPaged = tensor.kind().isPaged();
+    int pageTokens = isPaged ? plan.options().pageTokens() : 1;
     this.firstSlot = range.first() * pageTokens;
     this.capacity = Math.multiplyExact(range.count(), pageTokens);
     this.form = tensor.kind() == CacheTensor.Kind.KEYS ? tensor.keyForm(plan.options()) : null;
@@ -51,7 +51,7 @@ final class RangeImage implements Closeable {
     this.latents = tensor.kind() == CacheTensor.Kind.LATENTS
         ? allocator.buffer((long) BATCH * Fp8DsMla.LATENT * tensor.type().bytes())
         : allocator.getEmpty();
-    if (!isRows) {
+    if (isPaged) {
       bytes.setZero(0, bytes.capacity());
     }
 
@@ -113,6 +113,16 @@ final class RangeImage implements Closeable {
     } catch (NonFiniteRowException e) {
       throw refusal(e, names);
     }
+  }
+
+  /** Fills the first rows of the range with -1, "no token". */
+  void fill(int count) {
+    bytes.setOne(0L, count * tensor.unitBytes());
+  }
+
+  /** Takes rows as they are, the first of which is the range's row {@code first}. */
+  void copy(ArrowBuf rows, long first, int count) {
+    bytes.setBytes(first * tensor.unitBytes(), rows, 0, count * tensor.unitBytes());
   }
 
   private BadSourceException refusal(NonFiniteRowException e, TokenName names) {

@@ -244,14 +244,20 @@ class QuantizeKeysTest {
         .gaussian("l.q_c", DType.BF16, 0, 100, 1536)
         .gaussian("l.kv_norm_weight", DType.BF16, 1, Fp8DsMla.LATENT)
         .gaussian("l.q_norm_weight", DType.F32, 1, 1536)
-        .slots("l.mla_slot_mapping", slots);
+        .slots("l.mla_slot_mapping", slots)
+        .put("l.topk_indices_buffer", DType.I32, buffer(128, 24), 128, 24);
     Path input = files.write(folder.resolve("in/keys.safetensors"));
     Path output = folder.resolve("out");
 
     succeed("--input", input, "--output", output, "--eps", "1e-5");
 
     Map<String, StoredTensor> tensors = cache(output, "keys-00001-of-00001.safetensors");
-    assertThat(tensors).containsOnlyKeys("l.index_k", "l.mla", "l.kv_c_normed", "l.q_c_normed");
+    assertThat(tensors).containsOnlyKeys(
+        "l.index_k", "l.mla", "l.kv_c_normed", "l.q_c_normed", "l.topk_indices_buffer");
+    byte[] topk = buffer(128, 24);
+    Arrays.fill(topk, 0, 100 * 24 * 4, (byte) -1);
+    assertThat(tensors.get("l.topk_indices_buffer").data()).isEqualTo(topk);
+    assertThat(tensors.get("l.topk_indices_buffer").shape()).containsExactly(128L, 24L);
     byte[] normalised = new byte[100 * 1024];
     byte[] mla = new byte[2 * 64 * Fp8DsMla.BYTES];
     Fp8DsMla.insert(new RmsNorm(ElementType.BF16.floats(files.bytes("l.kv_norm_weight")), EPS), false, ElementType.BF16,
@@ -264,6 +270,27 @@ class QuantizeKeysTest {
     new RmsNorm(ElementType.F32.floats(files.bytes("l.q_norm_weight")), EPS).apply(ElementType.BF16,
         ByteBuffer.wrap(files.bytes("l.q_c")), 100, ByteBuffer.wrap(queries));
     assertThat(tensors.get("l.q_c_normed").data()).isEqualTo(queries);
+  }
+
+  private static byte[] buffer(int rows, int topk) {
+    byte[] bytes = new byte[rows * topk * 4];
+    new Random(5).nextBytes(bytes);
+    return bytes;
+  }
+
+  @Test
+  void topkRowsThatCannotBeAreRefused() throws Exception {
+    KeyFiles keys = new KeyFiles().gaussian("l.index_k", DType.BF16, 0, 100, DIM);
+    keys.put("l.topk_indices_buffer", DType.I32, buffer(99, 24), 99, 24).write(folder.resolve("in/keys.safetensors"));
+    SparkSubmitResult few = run("--input", folder.resolve("in"), "--output", folder.resolve("out"));
+    assertThat(few.status()).isEqualTo(1);
+    assertThat(few.err()).contains("Invalid tensor l.topk_indices_buffer in file", "it is I32 [99, 24], must be I32 "
+        + "[rows, topk] of at least 100 rows, one for each token of l.index_k").hasLineCount(1);
+    assertThat(folder.resolve("out")).doesNotExist();
+
+    keys.put("l.topk_indices_buffer", DType.F32, buffer(100, 24), 100, 24).write(folder.resolve("in/keys.safetensors"));
+    assertThat(run("--input", folder.resolve("in"), "--output", folder.resolve("out")).err())
+        .contains("it is F32 [100, 24], must be I32");
   }
 
   @Test
