@@ -20,12 +20,13 @@ find_file(CUDART_STATIC libcudart_static.a REQUIRED NO_DEFAULT_PATH
 find_path(CUDA_INCLUDE cuda_runtime_api.h REQUIRED NO_DEFAULT_PATH
           PATHS "${CUDA_BIN}/../include" "${CUDA_BIN}/../targets/x86_64-linux/include")
 
+# -MT: Ninja builds anew what a dependency file calls by another name than it does itself.
 set(CUDA_OBJECTS "")
 foreach(source IN ITEMS amax conclude dequantize encode_codes encode_mxfp4 encode_plain encode_strips hessian keys
                keys_aligned keys_formed latents layouts mxfp4 norms_aligned search)
   set(object "${CMAKE_BINARY_DIR}/cuda/${source}.o")
   add_custom_command(OUTPUT "${object}"
-                     COMMAND "${SPARKFP4_NVCC}" ${CUDA_OPTIONS} -MD -MF "${object}.d" -c
+                     COMMAND "${SPARKFP4_NVCC}" ${CUDA_OPTIONS} -MD -MF "${object}.d" -MT "cuda/${source}.o" -c
                              "${CMAKE_CURRENT_SOURCE_DIR}/cuda/${source}.cu" -o "${object}"
                      DEPENDS cuda/${source}.cu DEPFILE "${object}.d" VERBATIM)
   list(APPEND CUDA_OBJECTS "${object}")
