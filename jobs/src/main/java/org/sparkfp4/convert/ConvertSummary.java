@@ -15,6 +15,16 @@ final class ConvertSummary {
   }
 
   static String kept(RoundedScales rounded) {
+    return blocks(rounded) + globals(rounded.globals());
+  }
+
+  private static String globals(long inexact) {
+    return inexact == 0 ? "" : String.format(Locale.ROOT,
+        " The layout has global scales in float16: %,d are another value than before, by 2^-11 of it at most, and the"
+            + " files' metadata has them as they were.", inexact);
+  }
+
+  private static String blocks(RoundedScales rounded) {
     if (rounded.modules() == 0) {
       return "Every code and every block scale is kept.";
     }

@@ -8,6 +8,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.hadoop.conf.Configuration;
@@ -81,6 +82,7 @@ final class SourceModel {
           + " no two layouts describe them alike; quantize the source without --keep-source-precision");
     }
 
+    model.requireOwnMethod();
     metadata.forEach(model::readMetadata);
     metadata.forEach((key, value) -> {
       try {
@@ -97,6 +99,7 @@ final class SourceModel {
           + " stacked; give a checkpoint that quantize or convert made, or one of those producers");
     }
 
+    model.requireWhole();
     return model;
   }
 
@@ -131,8 +134,7 @@ final class SourceModel {
    * producer do.
    */
   ModuleForm describedAs() {
-    String method = config.path("quantization_config").path("quant_method").asText();
-    return ModuleForm.named(method).orElse(ModuleForm.MODELOPT);
+    return ModuleForm.named(method()).orElse(ModuleForm.MODELOPT);
   }
 
   /**
@@ -154,9 +156,48 @@ final class SourceModel {
     }
   }
 
+  /** Configurations of other methods would describe an output of whose tensors they say nothing. */
+  private void requireOwnMethod() {
+    String method = method();
+    if (!method.isEmpty() && ModuleForm.named(method).isEmpty()) {
+      throw new IllegalArgumentException("Cannot convert: " + Checkpoint.CONFIG + " has quant_method \"" + method
+          + "\" in its quantization_config, and NVFP4 checkpoints have modelopt or compressed-tensors; give the config.json"
+          + " that belongs to the weights");
+    }
+  }
+
+  private String method() {
+    return config.path("quantization_config").path("quant_method").asText();
+  }
+
+  /** A part of a layer without the rest is no tensor to be copied: whoever loads it would take it for the layer. */
+  private void requireWhole() {
+    if (form != null && !method().isEmpty() && describedAs() != form) {
+      throw new IllegalArgumentException("Cannot convert: " + Checkpoint.CONFIG + " has quant_method \"" + method()
+          + "\" in its quantization_config, but the tensors are those of " + form.layout()
+          + "; give the config.json that belongs to the weights");
+    }
+
+    for (LocatedTensor tensor : rest.values()) {
+      String name = tensor.name();
+      if (name.endsWith(".weight_packed") || name.endsWith(".weight_scale")
+          || name.endsWith(WEIGHT) && tensor.dtype() == DType.U8) {
+        throw new IllegalArgumentException("Cannot convert " + name + " (" + tensor.file() + "): it is " + tensor.dtype()
+            + " " + tensor.shape() + ", a part of a quantized layer, but the layer's other tensors ("
+            + "weight_scale_2 of ModelOpt, weight_global_scale of compressed-tensors) are missing, so it is no NVFP4 layer;"
+            + " quantize or download the checkpoint again");
+      }
+    }
+  }
+
   private void readMetadata(String key, String value) {
     if (key.startsWith(BITS)) {
-      bits.put(key.substring(BITS.length()), GlobalScale.parse(value));
+      try {
+        bits.put(key.substring(BITS.length()), GlobalScale.parse(value));
+      } catch (IllegalArgumentException e) {
+        throw new IllegalArgumentException(
+            "Invalid metadata " + key + ": " + e.getMessage() + "; convert the checkpoint anew from its source", e);
+      }
     }
   }
 
@@ -214,6 +255,7 @@ final class SourceModel {
         QuantizedLinear linear = linear(candidate, module);
         Matcher expert = EXPERT.matcher(module);
         if (expert.matches()) {
+          requireNumber(module, expert.group(2));
           experts.computeIfAbsent(expert.group(1), path -> new TreeMap<>())
               .computeIfAbsent(Integer.valueOf(expert.group(2)), number -> new HashMap<>())
               .put(expert.group(3), linear);
@@ -224,6 +266,14 @@ final class SourceModel {
     }
 
     experts.forEach(this::addExperts);
+  }
+
+  /** 01 would be another name for 1, and one of the two experts lost. */
+  private static void requireNumber(String module, String number) {
+    if (number.length() > 1 && number.startsWith("0")) {
+      throw new IllegalArgumentException("Cannot convert " + module + ": the expert's number " + number
+          + " has a leading zero, and runtimes look for " + Integer.valueOf(number) + "; rename the expert's tensors");
+    }
   }
 
   private static void requireUnstacked(LocatedTensor tensor) {
@@ -267,6 +317,7 @@ final class SourceModel {
     List<String> names = PROJECTIONS.get(byNumber.values().iterator().next().containsKey("w2") ? 1 : 0);
     boolean gated = byNumber.values().stream().anyMatch(expert -> expert.containsKey(names.get(0)));
     List<String> projections = gated ? names : names.subList(1, names.size());
+    byNumber.forEach((number, expert) -> requireKnown(path, number, expert, projections));
     List<List<QuantizedLinear>> experts = new ArrayList<>();
     for (int e = 0; e < count(path, byNumber); e++) {
       List<QuantizedLinear> expert = new ArrayList<>();
@@ -294,6 +345,17 @@ final class SourceModel {
     }
 
     layers.add(layer);
+  }
+
+  private static void requireKnown(
+      String path, int number, Map<String, QuantizedLinear> expert, List<String> projections) {
+    for (String name : new TreeSet<>(expert.keySet())) {
+      if (!projections.contains(name)) {
+        throw new IllegalArgumentException("Cannot convert " + path + "." + number + "." + name + " ("
+            + expert.get(name).codes().file() + "): the layer's experts consist of " + String.join(", ", projections)
+            + "; download the checkpoint again, or take that matrix out of it");
+      }
+    }
   }
 
   /** As many as config.json says, where it does: those behind the last would not be missed otherwise. */

@@ -183,6 +183,11 @@ public enum ExpertLayout {
     global.put(out, factor);
   }
 
+  /** Whether a factor's value is stored, and not one near it. */
+  public boolean keepsGlobal(float factor) {
+    return global.keeps(factor);
+  }
+
   /** Whether the runtime can multiply by a factor as it is stored. */
   public boolean holdsGlobal(float factor) {
     return global.holds(factor);

@@ -199,10 +199,23 @@ class ConvertTest {
     assertSameContainer(converted, made);
     assertThat(json(made, "config.json")).isEqualTo(json(converted, "config.json"));
     assertGoodByManifest(made, gatedSource);
-    assertSameTensors(gated, convert(made, "modelopt", "back"));
+    Path back = convert(made, "modelopt", "back");
+    assertSameTensors(gated, back);
+    assertVerifyAdvises(made, back);
     Map<String, String> before = Outputs.identities(made, "");
     quantize(gatedSource, made, "trt-edge-llm-sm110");
     assertThat(Outputs.identities(made, "")).isEqualTo(before);
+  }
+
+  /** Of experts arranged for a runtime, verify says what to verify instead: that must be good. */
+  private static void assertVerifyAdvises(Path arranged, Path back) {
+    SparkSubmitResult refused =
+        new InProcess().run("verify", "--quantized", arranged.toString(), "--source", gatedSource.toString());
+    assertThat(refused.status()).isEqualTo(3);
+    assertThat(refused.out() + refused.err()).contains("verify what convert --to modelopt makes of it");
+    SparkSubmitResult advised =
+        new InProcess().run("verify", "--quantized", back.toString(), "--source", gatedSource.toString());
+    assertThat(advised.status()).as(advised.out() + advised.err()).isZero();
   }
 
   private static void assertSameContainer(Path expected, Path actual) throws IOException {
