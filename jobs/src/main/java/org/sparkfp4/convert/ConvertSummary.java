@@ -9,9 +9,9 @@ final class ConvertSummary {
 
   static String sentence(ConvertPlan plan, String producer) {
     return String.format(Locale.ROOT,
-        "The tensors of NVFP4 layers are in layout %s, converted by %s without quantizing again (%,d files, %,d bytes of "
+        "The tensors of NVFP4 layers are in layout %s, converted by %s without quantizing again (%,d %s, %,d bytes of "
             + "tensors).",
-        plan.target(), producer, plan.files().size(), plan.dataBytes());
+        plan.target(), producer, plan.files().size(), plan.files().size() == 1 ? "file" : "files", plan.dataBytes());
   }
 
   static String kept(RoundedScales rounded) {

@@ -13,6 +13,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.HeaderReader;
 import org.sparkfp4.checkpoint.LocatedTensor;
@@ -39,31 +40,42 @@ final class SourceModel {
   private static final String WEIGHT = ".weight";
 
   private final JsonNode config;
+  private final Map<String, String> files;
   private final Map<String, LocatedTensor> rest = new LinkedHashMap<>();
   private final Map<String, GlobalScale> bits = new HashMap<>();
   private final List<ExpertLayer> layers = new ArrayList<>();
   private final List<QuantizedLinear> linears = new ArrayList<>();
   private ModuleForm form;
 
-  private SourceModel(List<LocatedTensor> tensors, JsonNode config) {
+  private SourceModel(List<LocatedTensor> tensors, Map<String, String> files, JsonNode config) {
     this.config = config;
+    this.files = files;
     tensors.forEach(tensor -> rest.put(tensor.name(), tensor));
   }
 
   /** The parts of a checkpoint; headers are read once more for their metadata. */
   static SourceModel of(Configuration conf, Checkpoint checkpoint) throws IOException {
+    FileSystem fs = RawFileSystem.of(checkpoint.path(), conf);
     if (!checkpoint.config().isObject()) {
+      if (checkpoint.config().isMissingNode() && fs.exists(new Path(checkpoint.path(), Checkpoint.CONFIG))) {
+        throw new IllegalArgumentException("Cannot convert one file of " + checkpoint.path() + ": the output is described"
+            + " by the folder's " + Checkpoint.CONFIG + ", which is that of all its weights; give the folder");
+      }
+
       throw new IllegalArgumentException("Cannot convert " + checkpoint.path() + ": it has no " + Checkpoint.CONFIG
           + ", which describes the output too; give a folder that has one beside the weights");
     }
 
-    FileSystem fs = RawFileSystem.of(checkpoint.path(), conf);
     Map<String, String> metadata = new TreeMap<>();
-    for (SafetensorsHeader header : HeaderReader.read(fs, checkpoint.shards())) {
-      metadata.putAll(header.metadata());
+    Map<String, String> files = new HashMap<>();
+    List<SafetensorsHeader> headers = HeaderReader.read(fs, checkpoint.shards());
+    for (int i = 0; i < headers.size(); i++) {
+      String file = checkpoint.shards().get(i).getPath().getName();
+      metadata.putAll(headers.get(i).metadata());
+      headers.get(i).metadata().keySet().forEach(key -> files.put(key, file));
     }
 
-    return of(checkpoint.tensors(), metadata, checkpoint.config());
+    return of(checkpoint.tensors(), metadata, files, checkpoint.config());
   }
 
   /**
@@ -75,7 +87,13 @@ final class SourceModel {
    * @throws IllegalArgumentException if it is in no known layout, or a layer is incomplete or of another format
    */
   static SourceModel of(List<LocatedTensor> tensors, Map<String, String> metadata, JsonNode config) {
-    SourceModel model = new SourceModel(tensors, config);
+    return of(tensors, metadata, Map.of(), config);
+  }
+
+  /** {@code files} has for messages the file of each key of the metadata, where it is known. */
+  private static SourceModel of(
+      List<LocatedTensor> tensors, Map<String, String> metadata, Map<String, String> files, JsonNode config) {
+    SourceModel model = new SourceModel(tensors, files, config);
     if (config.path("quantization_config").path("quant_algo").asText().equals("MIXED_PRECISION")
         || config.path("quantization_config").path("format").asText().equals("mixed-precision")) {
       throw new IllegalArgumentException("Cannot convert a checkpoint that keeps other quantized formats beside NVFP4:"
@@ -89,7 +107,8 @@ final class SourceModel {
         model.addStack(key, value);
       } catch (ArithmeticException e) {
         throw new IllegalArgumentException(
-            "Invalid metadata " + key + ": its sizes are larger than any tensor; convert the checkpoint anew", e);
+            "Invalid metadata " + model.named(key) + ": its sizes are larger than any tensor; convert the checkpoint anew",
+            e);
       }
     });
     model.addLinears();
@@ -190,13 +209,17 @@ final class SourceModel {
     }
   }
 
+  private String named(String key) {
+    return key + (files.containsKey(key) ? " in " + files.get(key) : "");
+  }
+
   private void readMetadata(String key, String value) {
     if (key.startsWith(BITS)) {
       try {
         bits.put(key.substring(BITS.length()), GlobalScale.parse(value));
       } catch (IllegalArgumentException e) {
         throw new IllegalArgumentException(
-            "Invalid metadata " + key + ": " + e.getMessage() + "; convert the checkpoint anew from its source", e);
+            "Invalid metadata " + named(key) + ": " + e.getMessage() + "; convert the checkpoint anew from its source", e);
       }
     }
   }
@@ -206,9 +229,9 @@ final class SourceModel {
       return;
     }
 
-    StackDescription described = StackDescription.parse(key, value);
+    StackDescription described = StackDescription.parse(named(key), value);
     ExpertLayout layout = ExpertLayout.named(described.layout()).orElseThrow(() -> new IllegalArgumentException(
-        "Invalid metadata " + key + ": layout " + described.layout() + " is none of " + ExpertLayout.names()));
+        "Invalid metadata " + named(key) + ": layout " + described.layout() + " is none of " + ExpertLayout.names()));
     ExpertShape shape = described.shape();
     List<LocatedTensor> tensors = new ArrayList<>();
     List<StackPart> parts = layout.parts();
@@ -225,15 +248,16 @@ final class SourceModel {
       tensors.add(tensor);
     }
 
-    List<List<GlobalScale>> globals = described.globals().stream().map(text -> described.scales(key, text)).toList();
+    List<List<GlobalScale>> globals =
+        described.globals().stream().map(text -> described.scales(named(key), text)).toList();
     if (globals.stream().anyMatch(List::isEmpty)) {
-      throw new IllegalArgumentException("Invalid metadata " + key + ": it has no global scales");
+      throw new IllegalArgumentException("Invalid metadata " + named(key) + ": it has no global scales");
     }
 
     String path = key.substring(StackDescription.KEY.length());
     layers.add(new ExpertLayer(path, described.projections(), shape, bias(path, shape.experts()),
         new StoredExperts.Stack(layout, tensors, globals,
-            described.inputs().stream().map(text -> described.scales(key, text)).toList())));
+            described.inputs().stream().map(text -> described.scales(named(key), text)).toList())));
   }
 
   private void addLinears() {

@@ -201,7 +201,12 @@ final class QuantizeCommand implements Callable<Integer> {
         report.write(publication.report(records), spark);
       }
 
-      print(QuantizeResult.of(plan, records).text(folder) + System.lineSeparator());
+      QuantizeResult shown = QuantizeResult.of(plan, records);
+      if (conversion != null) {
+        shown = shown.as(conversion.files(), conversion.dataBytes());
+      }
+
+      print(shown.text(folder) + System.lineSeparator());
       print(GptqOutcome.of(plan, records).text());
       return CommandLine.ExitCode.OK;
     } finally {

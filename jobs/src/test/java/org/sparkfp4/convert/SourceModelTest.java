@@ -6,18 +6,27 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileSystem;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.layouts.ExpertLayout;
 import org.sparkfp4.layouts.ExpertShape;
 import org.sparkfp4.layouts.StackPart;
 import org.sparkfp4.safetensors.DType;
+import org.sparkfp4.safetensors.SafetensorsHeader;
 import org.sparkfp4.sink.BadSourceException;
 
 /** What names and shapes show to be wrong, before any byte is read. */
@@ -241,6 +250,25 @@ class SourceModelTest {
     assertThatThrownBy(() -> SourceModel.of(
         tensors(true, 1, 128, 64), Map.of(key, "zzz"), JsonNodeFactory.instance.objectNode()))
         .hasMessageStartingWith("Invalid metadata " + key + ": Invalid global scale: zzz");
+  }
+
+  @Test
+  void metadataIsNamedByKeyAndFile(@TempDir Path folder) throws IOException {
+    String key = SourceModel.BITS + "m.weight_global_scale";
+    ExpertFiles.of(true, 1, 128, 64).write(folder);
+    Path other = folder.resolve(ExpertFiles.SHARD);
+    byte[] all = Files.readAllBytes(other);
+    SafetensorsHeader header = SafetensorsHeader.read(
+        FileSystem.getLocal(new Configuration()).getRawFileSystem(), new org.apache.hadoop.fs.Path(other.toUri()));
+    try (OutputStream out = Files.newOutputStream(other)) {
+      out.write(SafetensorsHeader.encode(header.tensors(), Map.of(key, "zzz")));
+      out.write(all, (int) header.dataStart(), all.length - (int) header.dataStart());
+    }
+
+    Configuration conf = new Configuration();
+    Checkpoint checkpoint = Checkpoint.open(conf, folder.toString());
+    assertThatThrownBy(() -> SourceModel.of(conf, checkpoint))
+        .hasMessageStartingWith("Invalid metadata " + key + " in " + ExpertFiles.SHARD + ": Invalid global scale: zzz");
   }
 
   @Test
