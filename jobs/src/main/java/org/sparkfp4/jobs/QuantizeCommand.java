@@ -193,12 +193,12 @@ final class QuantizeCommand implements Callable<Integer> {
             spark, () -> records.addAll(job.run(false)), overwrite, settings.commit(), kernels.tier(),
             Version.product());
         stages.end("arrange experts in layout " + layout, 0, 0);
-        AtomicFile.write(out.fs(), out.report(), publication.report(records).json());
+        AtomicFile.write(out.fs(), out.report(), publication.report(records, folder).json());
         print(kept + System.lineSeparator());
       }
 
       if (report != null) {
-        report.write(publication.report(records), spark);
+        report.write(publication.report(records, folder), spark);
       }
 
       QuantizeResult shown = QuantizeResult.of(plan, records);

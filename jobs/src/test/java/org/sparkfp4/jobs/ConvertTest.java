@@ -206,6 +206,7 @@ class ConvertTest {
     assertThat(said).contains(String.format(Locale.ROOT, "made: %d shards, %,d bytes",
         made.toFile().list((parent, name) -> name.endsWith(".safetensors")).length,
         json(made, "model.safetensors.index.json").at("/metadata/total_size").asLong()));
+    assertThat(json(made, "sparkfp4-report.json").path("output").asText()).endsWith("/made");
     assertThat(made.resolve("README.md")).content().contains("Nvfp4MoePlugin").doesNotContain("vllm serve");
     assertThat(made.resolve("_sparkfp4")).doesNotExist();
     assertSameContainer(converted, made);
