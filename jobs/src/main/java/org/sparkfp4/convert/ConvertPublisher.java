@@ -183,13 +183,12 @@ final class ConvertPublisher {
     Path card = new Path(source.path(), CARD);
     String text;
     try (InputStream in = RawFileSystem.of(card, conf).open(card)) {
-      text = new String(in.readAllBytes(), StandardCharsets.UTF_8).stripTrailing() + "\n\n";
+      text = new String(in.readAllBytes(), StandardCharsets.UTF_8);
     } catch (FileNotFoundException e) {
       text = "";
     }
 
-    return text + "## Layout\n\n" + ConvertSummary.sentence(plan, producer) + "\n\n"
-        + ConvertSummary.kept(rounded(records)) + "\n";
+    return ConvertCard.text(text, plan, model.isWeightOnly(), rounded(records), producer);
   }
 
   private void write(String name, byte[] content) throws IOException {

@@ -17,12 +17,22 @@ final class ConvertSummary {
 
   static String sentence(ConvertPlan plan, String producer) {
     return String.format(Locale.ROOT,
-        "The tensors of NVFP4 layers are in layout %s, converted by %s without quantizing again (%,d files, %,d bytes of "
+        "The tensors of NVFP4 layers are in layout %s, converted by %s without quantizing again (%,d %s, %,d bytes of "
             + "tensors).",
-        plan.target(), producer, plan.files().size(), plan.dataBytes());
+        plan.target(), producer, plan.files().size(), plan.files().size() == 1 ? "file" : "files", plan.dataBytes());
   }
 
   static String kept(RoundedScales rounded) {
+    return blocks(rounded) + globals(rounded.globals());
+  }
+
+  private static String globals(long inexact) {
+    return inexact == 0 ? "" : String.format(Locale.ROOT,
+        " The layout has global scales in float16: %,d are another value than before, by 2^-11 of it at most, and the"
+            + " files' metadata has them as they were.", inexact);
+  }
+
+  private static String blocks(RoundedScales rounded) {
     if (rounded.modules() == 0) {
       return "Every code and every block scale is kept.";
     }

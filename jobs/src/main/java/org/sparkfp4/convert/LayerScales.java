@@ -102,7 +102,7 @@ final class LayerScales {
       flushed += before > 0 && scales[i] == 0 ? 1 : 0;
     }
 
-    return new RoundedScales(1, scales.length, changed, subnormal, flushed);
+    return new RoundedScales(1, scales.length, changed, subnormal, flushed, 0);
   }
 
   /**
@@ -116,7 +116,7 @@ final class LayerScales {
         if (!layout.holdsGlobal(factor(fc, e))) {
           throw new BadSourceException("Cannot write " + layer.module(e, layer.shape().projection(fc, 0)) + " in layout "
               + layout.optionName() + ": its global scale " + factor(fc, e)
-              + " is zero or infinite as the runtime stores it; choose another layout");
+              + " is zero, infinite or subnormal as the runtime stores it; choose another layout");
         }
       }
     }

@@ -66,9 +66,14 @@ final class LayerWriter {
 
   private void writeGlobals(Fc fc) throws IOException {
     ByteBuffer globals = buffer();
+    long inexact = 0;
     for (int e = 0; e < layer.shape().experts(); e++) {
-      layout.putGlobal(globals, scales.factor(fc, e));
+      float factor = scales.factor(fc, e);
+      layout.putGlobal(globals, factor);
+      inexact += layout.keepsGlobal(factor) ? 0 : 1;
     }
+
+    rounded = rounded.plus(new RoundedScales(0, 0, 0, 0, 0, inexact));
 
     out.write(globals.flip());
   }

@@ -8,10 +8,12 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.HeaderReader;
 import org.sparkfp4.checkpoint.LocatedTensor;
@@ -38,31 +40,42 @@ final class SourceModel {
   private static final String WEIGHT = ".weight";
 
   private final JsonNode config;
+  private final Map<String, String> files;
   private final Map<String, LocatedTensor> rest = new LinkedHashMap<>();
   private final Map<String, GlobalScale> bits = new HashMap<>();
   private final List<ExpertLayer> layers = new ArrayList<>();
   private final List<QuantizedLinear> linears = new ArrayList<>();
   private ModuleForm form;
 
-  private SourceModel(List<LocatedTensor> tensors, JsonNode config) {
+  private SourceModel(List<LocatedTensor> tensors, Map<String, String> files, JsonNode config) {
     this.config = config;
+    this.files = files;
     tensors.forEach(tensor -> rest.put(tensor.name(), tensor));
   }
 
   /** The parts of a checkpoint; headers are read once more for their metadata. */
   static SourceModel of(Configuration conf, Checkpoint checkpoint) throws IOException {
+    FileSystem fs = RawFileSystem.of(checkpoint.path(), conf);
     if (!checkpoint.config().isObject()) {
+      if (checkpoint.config().isMissingNode() && fs.exists(new Path(checkpoint.path(), Checkpoint.CONFIG))) {
+        throw new IllegalArgumentException("Cannot convert one file of " + checkpoint.path() + ": the output is described"
+            + " by the folder's " + Checkpoint.CONFIG + ", which is that of all its weights; give the folder");
+      }
+
       throw new IllegalArgumentException("Cannot convert " + checkpoint.path() + ": it has no " + Checkpoint.CONFIG
           + ", which describes the output too; give a folder that has one beside the weights");
     }
 
-    FileSystem fs = RawFileSystem.of(checkpoint.path(), conf);
     Map<String, String> metadata = new TreeMap<>();
-    for (SafetensorsHeader header : HeaderReader.read(fs, checkpoint.shards())) {
-      metadata.putAll(header.metadata());
+    Map<String, String> files = new HashMap<>();
+    List<SafetensorsHeader> headers = HeaderReader.read(fs, checkpoint.shards());
+    for (int i = 0; i < headers.size(); i++) {
+      String file = checkpoint.shards().get(i).getPath().getName();
+      metadata.putAll(headers.get(i).metadata());
+      headers.get(i).metadata().keySet().forEach(key -> files.put(key, file));
     }
 
-    return of(checkpoint.tensors(), metadata, checkpoint.config());
+    return of(checkpoint.tensors(), metadata, files, checkpoint.config());
   }
 
   /**
@@ -74,20 +87,28 @@ final class SourceModel {
    * @throws IllegalArgumentException if it is in no known layout, or a layer is incomplete or of another format
    */
   static SourceModel of(List<LocatedTensor> tensors, Map<String, String> metadata, JsonNode config) {
-    SourceModel model = new SourceModel(tensors, config);
+    return of(tensors, metadata, Map.of(), config);
+  }
+
+  /** {@code files} has for messages the file of each key of the metadata, where it is known. */
+  private static SourceModel of(
+      List<LocatedTensor> tensors, Map<String, String> metadata, Map<String, String> files, JsonNode config) {
+    SourceModel model = new SourceModel(tensors, files, config);
     if (config.path("quantization_config").path("quant_algo").asText().equals("MIXED_PRECISION")
         || config.path("quantization_config").path("format").asText().equals("mixed-precision")) {
       throw new IllegalArgumentException("Cannot convert a checkpoint that keeps other quantized formats beside NVFP4:"
           + " no two layouts describe them alike; quantize the source without --keep-source-precision");
     }
 
+    model.requireOwnMethod();
     metadata.forEach(model::readMetadata);
     metadata.forEach((key, value) -> {
       try {
         model.addStack(key, value);
       } catch (ArithmeticException e) {
         throw new IllegalArgumentException(
-            "Invalid metadata " + key + ": its sizes are larger than any tensor; convert the checkpoint anew", e);
+            "Invalid metadata " + model.named(key) + ": its sizes are larger than any tensor; convert the checkpoint anew",
+            e);
       }
     });
     model.addLinears();
@@ -97,6 +118,7 @@ final class SourceModel {
           + " stacked; give a checkpoint that quantize or convert made, or one of those producers");
     }
 
+    model.requireWhole();
     return model;
   }
 
@@ -131,8 +153,7 @@ final class SourceModel {
    * producer do.
    */
   ModuleForm describedAs() {
-    String method = config.path("quantization_config").path("quant_method").asText();
-    return ModuleForm.named(method).orElse(ModuleForm.MODELOPT);
+    return ModuleForm.named(method()).orElse(ModuleForm.MODELOPT);
   }
 
   /**
@@ -154,9 +175,52 @@ final class SourceModel {
     }
   }
 
+  /** Configurations of other methods would describe an output of whose tensors they say nothing. */
+  private void requireOwnMethod() {
+    String method = method();
+    if (!method.isEmpty() && ModuleForm.named(method).isEmpty()) {
+      throw new IllegalArgumentException("Cannot convert: " + Checkpoint.CONFIG + " has quant_method \"" + method
+          + "\" in its quantization_config, and NVFP4 checkpoints have modelopt or compressed-tensors; give the config.json"
+          + " that belongs to the weights");
+    }
+  }
+
+  private String method() {
+    return config.path("quantization_config").path("quant_method").asText();
+  }
+
+  /** A part of a layer without the rest is no tensor to be copied: whoever loads it would take it for the layer. */
+  private void requireWhole() {
+    if (form != null && !method().isEmpty() && describedAs() != form) {
+      throw new IllegalArgumentException("Cannot convert: " + Checkpoint.CONFIG + " has quant_method \"" + method()
+          + "\" in its quantization_config, but the tensors are those of " + form.layout()
+          + "; give the config.json that belongs to the weights");
+    }
+
+    for (LocatedTensor tensor : rest.values()) {
+      String name = tensor.name();
+      if (name.endsWith(".weight_packed") || name.endsWith(".weight_scale")
+          || name.endsWith(WEIGHT) && tensor.dtype() == DType.U8) {
+        throw new IllegalArgumentException("Cannot convert " + name + " (" + tensor.file() + "): it is " + tensor.dtype()
+            + " " + tensor.shape() + ", a part of a quantized layer, but the layer's other tensors ("
+            + "weight_scale_2 of ModelOpt, weight_global_scale of compressed-tensors) are missing, so it is no NVFP4 layer;"
+            + " quantize or download the checkpoint again");
+      }
+    }
+  }
+
+  private String named(String key) {
+    return key + (files.containsKey(key) ? " in " + files.get(key) : "");
+  }
+
   private void readMetadata(String key, String value) {
     if (key.startsWith(BITS)) {
-      bits.put(key.substring(BITS.length()), GlobalScale.parse(value));
+      try {
+        bits.put(key.substring(BITS.length()), GlobalScale.parse(value));
+      } catch (IllegalArgumentException e) {
+        throw new IllegalArgumentException(
+            "Invalid metadata " + named(key) + ": " + e.getMessage() + "; convert the checkpoint anew from its source", e);
+      }
     }
   }
 
@@ -165,9 +229,9 @@ final class SourceModel {
       return;
     }
 
-    StackDescription described = StackDescription.parse(key, value);
+    StackDescription described = StackDescription.parse(named(key), value);
     ExpertLayout layout = ExpertLayout.named(described.layout()).orElseThrow(() -> new IllegalArgumentException(
-        "Invalid metadata " + key + ": layout " + described.layout() + " is none of " + ExpertLayout.names()));
+        "Invalid metadata " + named(key) + ": layout " + described.layout() + " is none of " + ExpertLayout.names()));
     ExpertShape shape = described.shape();
     List<LocatedTensor> tensors = new ArrayList<>();
     List<StackPart> parts = layout.parts();
@@ -184,15 +248,16 @@ final class SourceModel {
       tensors.add(tensor);
     }
 
-    List<List<GlobalScale>> globals = described.globals().stream().map(text -> described.scales(key, text)).toList();
+    List<List<GlobalScale>> globals =
+        described.globals().stream().map(text -> described.scales(named(key), text)).toList();
     if (globals.stream().anyMatch(List::isEmpty)) {
-      throw new IllegalArgumentException("Invalid metadata " + key + ": it has no global scales");
+      throw new IllegalArgumentException("Invalid metadata " + named(key) + ": it has no global scales");
     }
 
     String path = key.substring(StackDescription.KEY.length());
     layers.add(new ExpertLayer(path, described.projections(), shape, bias(path, shape.experts()),
         new StoredExperts.Stack(layout, tensors, globals,
-            described.inputs().stream().map(text -> described.scales(key, text)).toList())));
+            described.inputs().stream().map(text -> described.scales(named(key), text)).toList())));
   }
 
   private void addLinears() {
@@ -214,6 +279,7 @@ final class SourceModel {
         QuantizedLinear linear = linear(candidate, module);
         Matcher expert = EXPERT.matcher(module);
         if (expert.matches()) {
+          requireNumber(module, expert.group(2));
           experts.computeIfAbsent(expert.group(1), path -> new TreeMap<>())
               .computeIfAbsent(Integer.valueOf(expert.group(2)), number -> new HashMap<>())
               .put(expert.group(3), linear);
@@ -224,6 +290,14 @@ final class SourceModel {
     }
 
     experts.forEach(this::addExperts);
+  }
+
+  /** 01 would be another name for 1, and one of the two experts lost. */
+  private static void requireNumber(String module, String number) {
+    if (number.length() > 1 && number.startsWith("0")) {
+      throw new IllegalArgumentException("Cannot convert " + module + ": the expert's number " + number
+          + " has a leading zero, and runtimes look for " + Integer.valueOf(number) + "; rename the expert's tensors");
+    }
   }
 
   private static void requireUnstacked(LocatedTensor tensor) {
@@ -267,6 +341,7 @@ final class SourceModel {
     List<String> names = PROJECTIONS.get(byNumber.values().iterator().next().containsKey("w2") ? 1 : 0);
     boolean gated = byNumber.values().stream().anyMatch(expert -> expert.containsKey(names.get(0)));
     List<String> projections = gated ? names : names.subList(1, names.size());
+    byNumber.forEach((number, expert) -> requireKnown(path, number, expert, projections));
     List<List<QuantizedLinear>> experts = new ArrayList<>();
     for (int e = 0; e < count(path, byNumber); e++) {
       List<QuantizedLinear> expert = new ArrayList<>();
@@ -294,6 +369,17 @@ final class SourceModel {
     }
 
     layers.add(layer);
+  }
+
+  private static void requireKnown(
+      String path, int number, Map<String, QuantizedLinear> expert, List<String> projections) {
+    for (String name : new TreeSet<>(expert.keySet())) {
+      if (!projections.contains(name)) {
+        throw new IllegalArgumentException("Cannot convert " + path + "." + number + "." + name + " ("
+            + expert.get(name).codes().file() + "): the layer's experts consist of " + String.join(", ", projections)
+            + "; download the checkpoint again, or take that matrix out of it");
+      }
+    }
   }
 
   /** As many as config.json says, where it does: those behind the last would not be missed otherwise. */

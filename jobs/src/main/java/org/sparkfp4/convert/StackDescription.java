@@ -7,6 +7,8 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
+import java.util.stream.Stream;
 import org.sparkfp4.layouts.ExpertShape;
 
 /**
@@ -64,6 +66,8 @@ record StackDescription(
     try {
       StackDescription read = JSON.readValue(json, StackDescription.class);
       require(read != null, where, "it is null");
+      require(Stream.of(read.projections, read.tensors, read.globals, read.inputs)
+          .flatMap(List::stream).allMatch(Objects::nonNull), where, "a list of it has a null");
       require(read.projections.size() == 2 || read.projections.size() == 3, where, "it has not two or three projections");
       require(read.experts > 0 && read.hidden > 0 && read.intermediate > 0, where, "its sizes are not positive");
       require(read.globals.size() == read.projections.size() && read.inputs.size() == read.projections.size(), where,

@@ -82,6 +82,9 @@ final class StackReader implements ExpertReader {
   @Override
   public GlobalScale input(int expert, int projection) {
     List<GlobalScale> inputs = stored.inputs().get(projection);
-    return inputs.isEmpty() ? null : inputs.get(expert);
+    return inputs.isEmpty()
+        ? null
+        : SourceBytes.usable(inputs.get(expert), "the activations of " + layer.module(expert, projection)
+            + " in the metadata of " + tensor(StackPart.FC1_CODES).file());
   }
 }

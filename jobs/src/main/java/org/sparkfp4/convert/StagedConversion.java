@@ -31,15 +31,16 @@ public final class StagedConversion {
   private final ConvertRequest request;
   private final QuantizationPlan plan;
   private final String fingerprint;
-  private final long bytes;
+  private final List<ConvertFile> files;
 
   private StagedConversion(
-      ConvertFolder folder, ConvertRequest request, QuantizationPlan plan, String fingerprint, long bytes) {
+      ConvertFolder folder, ConvertRequest request, QuantizationPlan plan, String fingerprint,
+      List<ConvertFile> files) {
     this.folder = folder;
     this.request = request;
     this.plan = plan;
     this.fingerprint = fingerprint;
-    this.bytes = bytes;
+    this.files = files;
   }
 
   /** The first step: makes the checkpoint in {@link #staged}, or finishes it. */
@@ -62,10 +63,8 @@ public final class StagedConversion {
     unquantized.remove("quantization_config");
     SourceModel model = SourceModel.of(tensors(plan), Map.of(), unquantized);
     ConvertPlanner planner = request.planner(model, conf);
-    long bytes = plan.shards().stream().mapToLong(OutputShard::dataBytes).sum()
-        + planner.files().stream().mapToLong(file -> (file.byParts() ? 2 : 1) * file.dataBytes()).sum();
     return new StagedConversion(
-        new ConvertFolder(output), request, plan, planner.fingerprint(plan.fingerprint()), bytes);
+        new ConvertFolder(output), request, plan, planner.fingerprint(plan.fingerprint()), planner.files());
   }
 
   private static List<LocatedTensor> tensors(QuantizationPlan plan) {
@@ -80,6 +79,22 @@ public final class StagedConversion {
     }
 
     return tensors;
+  }
+
+  /** How many files of tensors the output has. */
+  public int files() {
+    return files.size();
+  }
+
+  /** Bytes of the output's tensors. */
+  public long dataBytes() {
+    return files.stream().mapToLong(ConvertFile::dataBytes).sum();
+  }
+
+  /** Both steps' bytes, and those of parts beside the file that is made of them. */
+  private long spaceBytes() {
+    return plan.shards().stream().mapToLong(OutputShard::dataBytes).sum()
+        + files.stream().mapToLong(file -> (file.byParts() ? 2 : 1) * file.dataBytes()).sum();
   }
 
   /** Where the first step writes. */
@@ -111,7 +126,7 @@ public final class StagedConversion {
 
     OutputFolder output = folder.output();
     FreeSpace.require(
-        output.fs(), output.path(), Math.max(0, bytes - output.shardBytes() - staged().shardBytes()));
+        output.fs(), output.path(), Math.max(0, spaceBytes() - output.shardBytes() - staged().shardBytes()));
     try (OutputLock lock = OutputLock.acquire(output.fs(), output.staging().lock())) {
       if (overwrite) {
         output.fs().delete(staged().path(), true);

@@ -3,6 +3,7 @@ package org.sparkfp4.jobs;
 import java.io.IOException;
 import java.util.List;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
 import org.sparkfp4.checkpoint.ModelFamily;
 import org.sparkfp4.plan.QuantizationPlan;
@@ -53,11 +54,15 @@ final class CheckpointPublication implements Publication {
     stages.end("complete the source's checksums", sums.bytesRead(), 0);
     publisher.publish(records, sums.checksums(), lock, conf);
     stages.end("check what was written and publish it", 0, 0);
-    AtomicFile.write(output.fs(), output.report(), report(records).json());
+    AtomicFile.write(output.fs(), output.report(), report(records, output.path()).json());
   }
 
-  /** What the run tells, so far. */
-  RunReport report(List<ShardRecord> records) {
-    return RunReport.ofQuantize(Version.product(), plan, family, records, output.path().toString(), load, stages);
+  /**
+   * What the run tells, so far.
+   *
+   * @param folder the output that it tells of: not the shards' own where these are converted
+   */
+  RunReport report(List<ShardRecord> records, Path folder) {
+    return RunReport.ofQuantize(Version.product(), plan, family, records, folder.toString(), load, stages);
   }
 }

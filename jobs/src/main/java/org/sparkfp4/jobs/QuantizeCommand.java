@@ -193,15 +193,20 @@ final class QuantizeCommand implements Callable<Integer> {
             spark, () -> records.addAll(job.run(false)), overwrite, settings.commit(), kernels.tier(),
             Version.product());
         stages.end("arrange experts in layout " + layout, 0, 0);
-        AtomicFile.write(out.fs(), out.report(), publication.report(records).json());
+        AtomicFile.write(out.fs(), out.report(), publication.report(records, folder).json());
         print(kept + System.lineSeparator());
       }
 
       if (report != null) {
-        report.write(publication.report(records), spark);
+        report.write(publication.report(records, folder), spark);
       }
 
-      print(QuantizeResult.of(plan, records).text(folder) + System.lineSeparator());
+      QuantizeResult shown = QuantizeResult.of(plan, records);
+      if (conversion != null) {
+        shown = shown.as(conversion.files(), conversion.dataBytes());
+      }
+
+      print(shown.text(folder) + System.lineSeparator());
       print(GptqOutcome.of(plan, records).text());
       return CommandLine.ExitCode.OK;
     } finally {

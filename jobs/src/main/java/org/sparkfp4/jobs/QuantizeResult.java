@@ -32,6 +32,11 @@ record QuantizeResult(int shards, long bytes, double relativeError, LayerError w
         RequantizedBlocks.of(plan, layers.stream().mapToLong(LayerError::requantized).sum()));
   }
 
+  /** The same of an output in another layout than the shards': its files, and bytes of their tensors. */
+  QuantizeResult as(int files, long tensorBytes) {
+    return new QuantizeResult(files, tensorBytes, relativeError, worst, cast);
+  }
+
   String text(Path folder) {
     String exactness =
         worst == null
@@ -45,6 +50,7 @@ record QuantizeResult(int shards, long bytes, double relativeError, LayerError w
             : String.format(
                 Locale.ROOT, "; %,d of %,d blocks cast exactly from MXFP4",
                 cast.all() - cast.requantized(), cast.all());
-    return String.format(Locale.ROOT, "%s: %d shards, %,d bytes%s%s", folder, shards, bytes, exactness, exact);
+    return String.format(Locale.ROOT, "%s: %d %s, %,d bytes%s%s",
+        folder, shards, shards == 1 ? "shard" : "shards", bytes, exactness, exact);
   }
 }

@@ -97,6 +97,21 @@ public enum ExpertLayout {
     return Arrays.stream(values()).map(ExpertLayout::optionName).collect(Collectors.joining(", "));
   }
 
+  /** What takes experts so, in words that follow "as". */
+  public String takenBy() {
+    return switch (this) {
+      case TRT_EDGE_LLM_SM110 ->
+          "TensorRT Edge-LLM's Nvfp4MoePlugin takes them on SM100, SM101 and SM110, versions 0.9 to 0.11";
+      case TRT_EDGE_LLM_SM12X -> "TensorRT Edge-LLM's NvFP4MoEPluginGeforce takes them on SM120 and SM121";
+      case BLACKWELL_MOE -> "TensorRT Edge-LLM's Nvfp4A16BlackwellMoePlugin takes them, version 0.11";
+      case MARLIN_EDGE -> "TensorRT Edge-LLM's Nvfp4A16MoePlugin takes them, versions 0.10 and 0.11";
+      case MARLIN_VLLM -> "vLLM's Marlin kernels for float16 activations hold them in memory";
+      case CUBLAS_128X4 -> "cuBLASLt, CUTLASS and FlashInfer's CUTLASS experts hold them in memory";
+      case SCALES_8X4 -> "kernels whose block scales are in tiles of 8 rows hold them in memory";
+      case TRTLLM_GEN -> "TRTLLM-gen's kernels with epilogue tiles of 128 rows hold them in memory";
+    };
+  }
+
   /** Whether a runtime reads the layer's tensors from a container of their own. */
   public boolean isExternal() {
     return this == TRT_EDGE_LLM_SM110 || this == TRT_EDGE_LLM_SM12X;
@@ -181,6 +196,11 @@ public enum ExpertLayout {
   /** Appends the factor of an expert's weights as the runtime takes it. */
   public void putGlobal(ByteBuffer out, float factor) {
     global.put(out, factor);
+  }
+
+  /** Whether a factor's value is stored, and not one near it. */
+  public boolean keepsGlobal(float factor) {
+    return global.keeps(factor);
   }
 
   /** Whether the runtime can multiply by a factor as it is stored. */

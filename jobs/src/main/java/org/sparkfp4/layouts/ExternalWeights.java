@@ -22,13 +22,24 @@ public final class ExternalWeights {
    * @param tensors its tensors' names, in its order
    */
   public static void describe(ObjectNode config, List<String> tensors) {
-    ObjectNode entry = config.putArray(KEY).addObject().put("file", FILE).put("kind", KIND);
+    ArrayNode entries = config.get(KEY) instanceof ArrayNode others ? others : config.putArray(KEY);
+    ObjectNode entry = entries.addObject().put("file", FILE).put("kind", KIND);
     ArrayNode names = entry.putArray("tensors");
     tensors.forEach(names::add);
   }
 
-  /** Takes what it says of one away. */
+  /** Takes what it says of one away; entries of other kinds stay. */
   public static void forget(ObjectNode config) {
-    config.remove(KEY);
+    if (config.get(KEY) instanceof ArrayNode entries) {
+      for (int i = entries.size() - 1; i >= 0; i--) {
+        if (entries.path(i).path("kind").asText().equals(KIND)) {
+          entries.remove(i);
+        }
+      }
+
+      if (entries.isEmpty()) {
+        config.remove(KEY);
+      }
+    }
   }
 }

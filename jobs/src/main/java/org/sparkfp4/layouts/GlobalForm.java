@@ -14,6 +14,7 @@ enum GlobalForm {
   F16_TIMES_128(DType.F16);
 
   private static final float GAIN = 0x1p7f;
+  private static final float SMALLEST_NORMAL_F16 = 0x1p-14f;
 
   private final DType dtype;
 
@@ -34,14 +35,22 @@ enum GlobalForm {
     }
   }
 
-  /** Whether the kernel could multiply by what is stored: it is neither zero nor infinite. */
+  /** Whether what is stored is the factor's value, and not one near it. */
+  boolean keeps(float factor) {
+    return this != F16_TIMES_128 || Float16.toFloat(Float16.fromFloat(factor * GAIN)) == factor * GAIN;
+  }
+
+  /**
+   * Whether the kernel could multiply by what is stored: it is neither zero nor infinite, nor a subnormal float16, whose
+   * few bits would change every weight of the expert by as much as half.
+   */
   boolean holds(float factor) {
     return switch (this) {
       case F32 -> true;
       case F32_TIMES_128 -> factor * GAIN <= Float.MAX_VALUE;
       case F16_TIMES_128 -> {
         float stored = Float16.toFloat(Float16.fromFloat(factor * GAIN));
-        yield stored > 0 && stored <= Float.MAX_VALUE;
+        yield stored >= SMALLEST_NORMAL_F16 && stored <= Float.MAX_VALUE;
       }
     };
   }

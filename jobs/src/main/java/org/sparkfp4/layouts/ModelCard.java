@@ -167,28 +167,7 @@ public final class ModelCard {
 
   private void use(PlanSummary summary) {
     PlanOptions options = summary.options();
-    boolean modelOpt = options.layout().equals(ModelOptLayout.NAME);
-    line("## Use");
-    line("");
-    line(summary.carried().isEmpty()
-        ? "vLLM finds the quantization in config.json:"
-        : "vLLM finds the precision of each layer in config.json:");
-    line("");
-    line("```");
-    line("vllm serve DIR");
-    line("```");
-    line("");
-    if (!options.weightOnly() && summary.carried().isEmpty()) {
-      line("SGLang" + (modelOpt ? " and TensorRT-LLM (which reads hf_quant_config.json):" : " and TensorRT-LLM:"));
-      line("");
-      line("```");
-      line("python -m sglang.launch_server --model-path DIR" + (modelOpt ? " --quantization modelopt_fp4" : ""));
-      line("trtllm-serve DIR");
-      line("```");
-      line("");
-    }
-
-    line("DIR is this folder. What the model itself requires (tensor parallelism, trusted code) is as for the source.");
+    text.append(LoadingAdvice.text(options.layout(), options.weightOnly(), !summary.carried().isEmpty()));
   }
 
   private void row(String name, String value) {

@@ -6,7 +6,8 @@ import org.sparkfp4.formats.ScaleSearch;
 /**
  * The options of {@code quantize} that the output's bytes depend on.
  *
- * @param layout name of the layout: {@code modelopt} or {@code compressed-tensors}
+ * @param layout name of the layout: {@code modelopt}, {@code compressed-tensors} or, in the manifest of an output whose
+ *     experts are stacked, that of an {@code ExpertLayout}
  * @param scaleSearch how block scales are chosen: a {@link ScaleSearch#optionName}, or {@link #GPTQ}
  * @param targets which layers: {@code experts}, {@code mlp} or {@code linears}
  * @param weightOnly whether activations stay in high precision (W4A16)

@@ -1,5 +1,6 @@
 package org.sparkfp4.sink;
 
+import com.fasterxml.jackson.annotation.JsonIgnore;
 import com.fasterxml.jackson.annotation.JsonIgnoreProperties;
 import com.fasterxml.jackson.annotation.JsonInclude;
 import java.util.List;
@@ -72,6 +73,12 @@ public record Manifest(
       List<ShardRecord> shards,
       List<String> files) {
     this(producer, fingerprint, input, family, options, sources, shards, files, Map.of(), List.of(), List.of(), null);
+  }
+
+  /** Whether a conversion wrote the files: its sources are those of the checkpoint that it converted. */
+  @JsonIgnore
+  public boolean isConverted() {
+    return shards.stream().anyMatch(shard -> shard.rounded() != null);
   }
 
   /** The line that {@link #DIGEST_FILE} has for a manifest of this content. */

@@ -31,6 +31,8 @@ import org.sparkfp4.safetensors.Utf8Json;
  * _sparkfp4/amax.json         amax of the units that are cut by rows
  * _sparkfp4/shards/00003.json a finished shard's record
  * _sparkfp4/attempts/         shards that are being written
+ * _sparkfp4/parts/            of a conversion: parts of files that are put together of them
+ * _sparkfp4/modelopt/         of an output in a layout of stacked experts: the checkpoint that it is converted from
  * </pre>
  */
 public final class StagingFolder {

@@ -18,6 +18,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.formats.E4M3;
 import org.sparkfp4.kernels.LayoutKernels;
@@ -176,7 +177,7 @@ class LayerWriterTest {
     }
 
     assertThat(flushed).isPositive();
-    assertThat(written.rounded()).isEqualTo(new RoundedScales(2, 2 * 64 * 8, inexact, subnormal, flushed));
+    assertThat(written.rounded()).isEqualTo(new RoundedScales(2, 2 * 64 * 8, inexact, subnormal, flushed, 0));
     assertThat(written.description().globals().get(0)).startsWith(GlobalScale.of(false, 0.01f).text());
   }
 
@@ -207,12 +208,27 @@ class LayerWriterTest {
         .hasMessageContaining("Invalid global scale of " + ExpertFiles.PATH + ".1.down_proj.weight_scale_2");
   }
 
-  @Test
-  void aFactorThatFloat16CannotHoldIsRefused() {
-    ExpertFiles files = ExpertFiles.of(true, 2, 128, 64).global(1, "down_proj", 1e-11f);
+  /** A subnormal float16 of 7e-10 is a third more, and so would be each of the expert's weights. */
+  @ParameterizedTest
+  @ValueSource(floats = {1e-11f, 7e-10f, 4.7e-7f, 600f})
+  void aFactorThatFloat16CannotHoldIsRefused(float scale) {
+    ExpertFiles files = ExpertFiles.of(true, 2, 128, 64).global(1, "down_proj", scale);
 
     assertThatThrownBy(() -> write(files, ExpertLayout.MARLIN_EDGE))
         .isInstanceOf(BadSourceException.class)
         .hasMessageContaining("Cannot write " + ExpertFiles.PATH + ".1.down_proj in layout marlin-edge");
+  }
+
+  @Test
+  void factorsThatFloat16RoundsAreCounted() throws IOException {
+    RoundedScales rounded = write(ExpertFiles.of(false, 2, 256, 128).global(1, "up_proj", 0x1p-10f)
+        .global(1, "down_proj", 0x1p-21f), ExpertLayout.MARLIN_EDGE).rounded();
+
+    assertThat(rounded).isEqualTo(new RoundedScales(0, 0, 0, 0, 0, 2));
+    assertThat(ConvertSummary.kept(rounded)).isEqualTo("Every code and every block scale is kept. The layout has global"
+        + " scales in float16: 2 are another value than before, by 2^-11 of it at most, and the files' metadata has them"
+        + " as they were.");
+    assertThat(write(ExpertFiles.of(false, 2, 256, 128), ExpertLayout.MARLIN_VLLM).rounded())
+        .isEqualTo(RoundedScales.NONE);
   }
 }

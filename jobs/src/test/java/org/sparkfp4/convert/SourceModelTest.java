@@ -5,18 +5,35 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileSystem;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.LocatedTensor;
+import org.sparkfp4.layouts.ExpertLayout;
+import org.sparkfp4.layouts.ExpertShape;
+import org.sparkfp4.layouts.StackPart;
 import org.sparkfp4.safetensors.DType;
+import org.sparkfp4.safetensors.SafetensorsHeader;
+import org.sparkfp4.sink.BadSourceException;
 
 /** What names and shapes show to be wrong, before any byte is read. */
 class SourceModelTest {
   private static final String EXPERTS = "model.layers.0.mlp.experts";
+  private static final String NAMES = "[\"gate_proj\",\"up_proj\",\"down_proj\"]";
+  private static final String GLOBALS = "[\"m3a83126f\",\"m3a83126f\",\"m3a83126f\"]";
 
   private static List<LocatedTensor> tensors(boolean gated, int experts, long hidden, long width) {
     List<LocatedTensor> tensors = new ArrayList<>();
@@ -134,6 +151,124 @@ class SourceModelTest {
     assertThatThrownBy(() -> plan(shapes, "modelopt"))
         .hasMessage("Cannot convert " + EXPERTS + ".1.down_proj: it is [128, 128], beside the other experts it must be "
             + "[128, 64]");
+  }
+
+  /** Each of two names for an expert or a matrix would take the other's place. */
+  @Test
+  void expertsThatWouldBeLost() {
+    List<LocatedTensor> twice = tensors(true, 4, 128, 64);
+    add(twice, EXPERTS + ".01.gate_proj", 64, 128);
+    assertThatThrownBy(() -> plan(twice, "modelopt"))
+        .hasMessageStartingWith("Cannot convert " + EXPERTS + ".01.gate_proj: the expert's number 01 has a leading zero");
+
+    List<LocatedTensor> both = tensors(true, 4, 128, 64);
+    add(both, EXPERTS + ".2.w1", 64, 128);
+    add(both, EXPERTS + ".2.w2", 128, 64);
+    add(both, EXPERTS + ".2.w3", 64, 128);
+    assertThatThrownBy(() -> plan(both, "cublas-128x4")).hasMessageStartingWith("Cannot convert " + EXPERTS
+        + ".2.w1 (model.safetensors): the layer's experts consist of gate_proj, up_proj, down_proj;");
+  }
+
+  /** What is left of a layer would pass for a tensor that was never quantized. */
+  @ParameterizedTest
+  @CsvSource({
+    "model.layers.0.self_attn.o_proj.weight, U8",
+    "model.layers.0.self_attn.o_proj.weight_scale, F8_E4M3",
+    "model.layers.0.self_attn.o_proj.weight_packed, U8",
+    "model.layers.0.mlp.experts.9.up_proj.weight, U8",
+    "model.layers.0.self_attn.q_proj.weight_scale, F32"})
+  void layersWithoutGlobalScale(String name, DType dtype) {
+    List<LocatedTensor> tensors = tensors(true, 4, 128, 64);
+    tensors.add(tensor(name, dtype, 64L, 64L));
+
+    assertThatThrownBy(() -> plan(tensors, "modelopt"))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageStartingWith("Cannot convert " + name + " (model.safetensors): it is " + dtype + " [64, 64], a part of"
+            + " a quantized layer, but the layer's other tensors (")
+        .hasMessageEndingWith("quantize or download the checkpoint again");
+  }
+
+  @Test
+  void configurationsOfOtherMethods() throws Exception {
+    List<LocatedTensor> tensors = tensors(true, 4, 128, 64);
+    assertThatThrownBy(() -> SourceModel.of(
+        tensors, Map.of(), config("{\"quantization_config\": {\"quant_method\": \"fp8\"}}")))
+        .hasMessageStartingWith("Cannot convert: config.json has quant_method \"fp8\" in its quantization_config");
+    assertThatThrownBy(() -> SourceModel.of(
+        tensors, Map.of(), config("{\"quantization_config\": {\"quant_method\": \"compressed-tensors\"}}")))
+        .hasMessageContaining("quant_method \"compressed-tensors\"")
+        .hasMessageContaining("but the tensors are those of modelopt");
+    assertThat(SourceModel.of(
+        tensors, Map.of(), config("{\"quantization_config\": {\"quant_method\": \"modelopt\"}}")).layers()).hasSize(1);
+  }
+
+  /** Tensors of a layer of one expert [16, 16] in a layout of stacked experts, and what its file says of it. */
+  private static ExpertLayer stacked(String projections, String globals, String inputs) {
+    ExpertLayout layout = ExpertLayout.CUBLAS_128X4;
+    ExpertShape shape = new ExpertShape(true, 1, 16, 16);
+    List<LocatedTensor> tensors = new ArrayList<>();
+    StringBuilder names = new StringBuilder();
+    for (StackPart part : layout.parts()) {
+      names.append(names.isEmpty() ? "" : ",").append('"').append(layout.nameOf(part)).append('"');
+      tensors.add(tensor(layout.nameOf(part), layout.dtype(part), layout.shapeOf(shape, part).toArray(new Long[0])));
+    }
+
+    String json = "{\"layout\":\"cublas-128x4\",\"projections\":" + projections + ",\"experts\":1,\"hidden\":16,"
+        + "\"intermediate\":16,\"tensors\":[" + names + "],\"globals\":" + globals + ",\"inputs\":" + inputs + "}";
+    return SourceModel.of(
+        tensors, Map.of(StackDescription.KEY + "m.experts", json), JsonNodeFactory.instance.objectNode()).layers().get(0);
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"m7fc00000", "m00000000", "mbf800000", "m7f800000", "r7f800000"})
+  void inputScalesThatAreNone(String bits) throws Exception {
+    ExpertReader reader = ExpertReader.of(stacked(NAMES, GLOBALS, "[\"\",\"m3f800000\",\"" + bits + "\"]"), null);
+
+    assertThat(reader.input(0, 0)).isNull();
+    assertThat(reader.input(0, 1)).isEqualTo(GlobalScale.of(false, 1));
+    assertThatThrownBy(() -> reader.input(0, 2))
+        .isInstanceOf(BadSourceException.class)
+        .hasMessageStartingWith("Invalid global scale of the activations of m.experts.0.down_proj in the metadata of"
+            + " model.safetensors");
+  }
+
+  @Test
+  void metadataWithNulls() {
+    for (List<String> lists : List.of(
+        List.of("[\"gate_proj\",null,\"down_proj\"]", GLOBALS, "[\"\",\"\",\"\"]"),
+        List.of(NAMES, "[\"m3a83126f\",null,\"m3a83126f\"]", "[\"\",\"\",\"\"]"),
+        List.of(NAMES, GLOBALS, "[\"\",null,\"\"]"))) {
+      assertThatThrownBy(() -> stacked(lists.get(0), lists.get(1), lists.get(2))).as(lists.toString())
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageStartingWith("Invalid metadata " + StackDescription.KEY + "m.experts: a list of it has a null");
+    }
+  }
+
+  @Test
+  void bitsThatAreNone() {
+    String key = SourceModel.BITS + "m.weight_global_scale";
+    assertThatThrownBy(() -> SourceModel.of(
+        tensors(true, 1, 128, 64), Map.of(key, "zzz"), JsonNodeFactory.instance.objectNode()))
+        .hasMessageStartingWith("Invalid metadata " + key + ": Invalid global scale: zzz");
+  }
+
+  @Test
+  void metadataIsNamedByKeyAndFile(@TempDir Path folder) throws IOException {
+    String key = SourceModel.BITS + "m.weight_global_scale";
+    ExpertFiles.of(true, 1, 128, 64).write(folder);
+    Path other = folder.resolve(ExpertFiles.SHARD);
+    byte[] all = Files.readAllBytes(other);
+    SafetensorsHeader header = SafetensorsHeader.read(
+        FileSystem.getLocal(new Configuration()).getRawFileSystem(), new org.apache.hadoop.fs.Path(other.toUri()));
+    try (OutputStream out = Files.newOutputStream(other)) {
+      out.write(SafetensorsHeader.encode(header.tensors(), Map.of(key, "zzz")));
+      out.write(all, (int) header.dataStart(), all.length - (int) header.dataStart());
+    }
+
+    Configuration conf = new Configuration();
+    Checkpoint checkpoint = Checkpoint.open(conf, folder.toString());
+    assertThatThrownBy(() -> SourceModel.of(conf, checkpoint))
+        .hasMessageStartingWith("Invalid metadata " + key + " in " + ExpertFiles.SHARD + ": Invalid global scale: zzz");
   }
 
   @Test

@@ -17,6 +17,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
@@ -74,12 +75,18 @@ class ConvertTest {
   }
 
   private static Path quantize(Path source, Path output, String layout, String... options) {
+    said(source, output, layout, options);
+    return output;
+  }
+
+  /** What quantize says. */
+  private static String said(Path source, Path output, String layout, String... options) {
     List<String> arguments = new ArrayList<>(List.of("quantize", "--input", source.toString(), "--output",
         output.toString(), "--layout", layout, "--scale-search", "rtn", "--max-shard-size", "5MB"));
     arguments.addAll(List.of(options));
     SparkSubmitResult result = new InProcess().run(arguments.toArray(new String[0]));
     assertThat(result.status()).as(result.err()).isZero();
-    return output;
+    return result.out();
   }
 
   private Path convert(Path input, String layout, String name, String... options) {
@@ -193,16 +200,35 @@ class ConvertTest {
   void quantizeWritesWhatConvertMakes() throws IOException {
     Path converted = convert(gated, "trt-edge-llm-sm110", "converted");
 
-    Path made = quantize(gatedSource, folder.resolve("made"), "trt-edge-llm-sm110");
+    Path made = folder.resolve("made");
+    String said = said(gatedSource, made, "trt-edge-llm-sm110");
 
+    assertThat(said).contains(String.format(Locale.ROOT, "made: %d shards, %,d bytes",
+        made.toFile().list((parent, name) -> name.endsWith(".safetensors")).length,
+        json(made, "model.safetensors.index.json").at("/metadata/total_size").asLong()));
+    assertThat(json(made, "sparkfp4-report.json").path("output").asText()).endsWith("/made");
+    assertThat(made.resolve("README.md")).content().contains("Nvfp4MoePlugin").doesNotContain("vllm serve");
     assertThat(made.resolve("_sparkfp4")).doesNotExist();
     assertSameContainer(converted, made);
     assertThat(json(made, "config.json")).isEqualTo(json(converted, "config.json"));
     assertGoodByManifest(made, gatedSource);
-    assertSameTensors(gated, convert(made, "modelopt", "back"));
+    Path back = convert(made, "modelopt", "back");
+    assertSameTensors(gated, back);
+    assertVerifyAdvises(made, back);
     Map<String, String> before = Outputs.identities(made, "");
     quantize(gatedSource, made, "trt-edge-llm-sm110");
     assertThat(Outputs.identities(made, "")).isEqualTo(before);
+  }
+
+  /** Of experts arranged for a runtime, verify says what to verify instead: that must be good. */
+  private static void assertVerifyAdvises(Path arranged, Path back) {
+    SparkSubmitResult refused =
+        new InProcess().run("verify", "--quantized", arranged.toString(), "--source", gatedSource.toString());
+    assertThat(refused.status()).isEqualTo(3);
+    assertThat(refused.out() + refused.err()).contains("verify what convert --to modelopt makes of it");
+    SparkSubmitResult advised =
+        new InProcess().run("verify", "--quantized", back.toString(), "--source", gatedSource.toString());
+    assertThat(advised.status()).as(advised.out() + advised.err()).isZero();
   }
 
   private static void assertSameContainer(Path expected, Path actual) throws IOException {
@@ -399,6 +425,9 @@ class ConvertTest {
     assertThat(gate.status()).isEqualTo(1);
     assertThat(gate.err()).startsWith("Cannot write model.layers.0.block_sparse_moe.experts in layout blackwell-moe: its "
         + "experts have a gate, the runtime takes those without (relu2)");
+    SparkSubmitResult one = tryConvert(gated.resolve(shard(gated)), "modelopt", "output");
+    assertThat(one.status()).isEqualTo(1);
+    assertThat(one.err()).startsWith("Cannot convert one file of ").contains("give the folder");
     SparkSubmitResult plain = tryConvert(gatedSource, "modelopt", "output");
     assertThat(plain.status()).isEqualTo(1);
     assertThat(plain.err()).startsWith("Cannot convert: the input has no NVFP4 layers of a known layout");

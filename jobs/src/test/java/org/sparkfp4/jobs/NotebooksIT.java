@@ -52,7 +52,8 @@ class NotebooksIT {
       assertThat(notebooks).hasSize(3);
       for (Path notebook : notebooks) {
         assertThat(Files.size(notebook)).isLessThan(400_000);
-        assertThat(Files.readString(notebook)).doesNotContain("file:/").doesNotContain("/work/")
+        assertThat(Files.readString(notebook)).doesNotContain("file:/")
+            .doesNotContain(Path.of("").toAbsolutePath().toString()).doesNotContain("/root/")
             .doesNotContain("/home/");
       }
     }

@@ -59,8 +59,7 @@ class OutputFolderTest {
     assertThatThrownBy(() -> output.requireSamePlan(plan("b", "linears", 1), CONF))
         .isInstanceOf(IOException.class)
         .hasMessageContaining("a begun run of another plan")
-        .hasMessageContaining("targets=experts")
-        .hasMessageContaining("targets=linears")
+        .hasMessageContaining("(--targets experts there, linears now)")
         .hasMessageContaining("--overwrite");
     assertThatThrownBy(() -> output.requireSamePlan(plan("b", "experts", 2), CONF))
         .hasMessageContaining("source file model.safetensors changed");
