@@ -1,8 +1,9 @@
 """A checkpoint becomes an NVFP4 checkpoint and is verified: a DAG for Airflow 3.
 
 Started by hand or by another DAG (TriggerDagRunOperator), with the folders as parameters. The tasks run spark-submit
-where the Airflow worker is: Spark, its configuration and the jar of `./sparkfp4 package` must be there. A task that
-failed or was killed is tried again and resumes; on a finished output it does nothing.
+where the Airflow worker is: Spark, its conf/spark-defaults.conf with the master, and the jar of `./sparkfp4 package`, as
+sparkfp4.jar, must be there. A task that failed or was killed is tried again and resumes; on a finished output it does
+nothing.
 """
 
 from datetime import timedelta
@@ -11,7 +12,8 @@ from airflow.providers.standard.operators.bash import BashOperator
 from airflow.sdk import DAG, Param
 
 SUBMIT = (
-    '"$SPARK_HOME/bin/spark-submit" --properties-file "$SPARKFP4_HOME/conf/spark-defaults-cluster-cpu.conf" '
+    '"$SPARK_HOME/bin/spark-submit" --load-spark-defaults '
+    '--properties-file "$SPARKFP4_HOME/conf/spark-defaults-cluster-cpu.conf" '
     '--class org.sparkfp4.jobs.Main "$SPARKFP4_HOME/sparkfp4.jar" '
 )
 

@@ -82,7 +82,7 @@ public final class ConvertJob {
 
   /** What the run makes, for people. */
   public String summary() {
-    return ConvertSummary.sentence(plan, producer);
+    return ConvertSummary.planned(plan);
   }
 
   /**

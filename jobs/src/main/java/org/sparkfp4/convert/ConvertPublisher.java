@@ -8,7 +8,6 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.InputStream;
-import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -19,14 +18,11 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.fs.FSDataOutputStream;
-import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.layouts.ConfigFile;
 import org.sparkfp4.layouts.ExternalWeights;
 import org.sparkfp4.layouts.Layouts;
-import org.sparkfp4.safetensors.ChildPath;
 import org.sparkfp4.safetensors.RawFileSystem;
 import org.sparkfp4.safetensors.TensorInfo;
 import org.sparkfp4.safetensors.Utf8Json;
@@ -37,6 +33,7 @@ import org.sparkfp4.sink.OutputFolder;
 import org.sparkfp4.sink.OutputLock;
 import org.sparkfp4.sink.RoundedScales;
 import org.sparkfp4.sink.ShardRecord;
+import org.sparkfp4.sink.SideFiles;
 
 /** Turns the finished files of a conversion into a checkpoint: everything beside them, and at last the index. */
 final class ConvertPublisher {
@@ -81,14 +78,12 @@ final class ConvertPublisher {
 
     written.put(CARD, card(records, conf).getBytes(StandardCharsets.UTF_8));
     byte[] index = JSON.writeValueAsBytes(index());
-    Map<String, FileDigest> copied = sideFiles(written.keySet(), conf);
+    SideFiles sideFiles = new SideFiles(source, output, conf);
+    Map<String, FileDigest> copied = sideFiles.digests(written.keySet());
     byte[] manifest = JSON.writeValueAsBytes(manifest(records, origin, written, copied, index));
     write(Manifest.FILE, manifest);
     write(Manifest.DIGEST_FILE, Manifest.digestLine(manifest).getBytes(StandardCharsets.UTF_8));
-    for (FileDigest file : copied.values()) {
-      copy(file, conf);
-    }
-
+    sideFiles.copy(copied.values());
     for (Map.Entry<String, byte[]> file : written.entrySet()) {
       write(file.getKey(), file.getValue());
     }
@@ -195,31 +190,6 @@ final class ConvertPublisher {
 
     return text + "## Layout\n\n" + ConvertSummary.sentence(plan, producer) + "\n\n"
         + ConvertSummary.kept(rounded(records)) + "\n";
-  }
-
-  private Map<String, FileDigest> sideFiles(Set<String> own, Configuration conf) throws IOException {
-    Map<String, FileDigest> digests = new LinkedHashMap<>();
-    for (FileStatus file : source.sideFiles()) {
-      String name = file.getPath().getName();
-      if (!own.contains(name)) {
-        try (InputStream in = RawFileSystem.of(file.getPath(), conf).open(file.getPath())) {
-          digests.put(name, FileDigest.copy(name, in, OutputStream.nullOutputStream()));
-        }
-      }
-    }
-
-    return digests;
-  }
-
-  private void copy(FileDigest expected, Configuration conf) throws IOException {
-    Path from = ChildPath.of(source.path(), expected.name());
-    OutputFolder output = folder.output();
-    try (InputStream in = RawFileSystem.of(from, conf).open(from);
-        FSDataOutputStream out = output.fs().create(ChildPath.of(output.path(), expected.name()), true)) {
-      if (!FileDigest.copy(expected.name(), in, out).equals(expected)) {
-        throw new IOException("Cannot copy " + from + ": it changed meanwhile; start the same command again");
-      }
-    }
   }
 
   private void write(String name, byte[] content) throws IOException {

@@ -7,6 +7,14 @@ import org.sparkfp4.sink.RoundedScales;
 final class ConvertSummary {
   private ConvertSummary() {}
 
+  /** What a run would make, before it is made. */
+  static String planned(ConvertPlan plan) {
+    int files = plan.files().size();
+    return String.format(Locale.ROOT,
+        "The tensors of NVFP4 layers go into layout %s without being quantized again: %,d %s, %,d bytes of tensors.",
+        plan.target(), files, files == 1 ? "file" : "files", plan.dataBytes());
+  }
+
   static String sentence(ConvertPlan plan, String producer) {
     return String.format(Locale.ROOT,
         "The tensors of NVFP4 layers are in layout %s, converted by %s without quantizing again (%,d files, %,d bytes of "

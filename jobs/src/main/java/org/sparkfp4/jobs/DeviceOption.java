@@ -10,8 +10,9 @@ final class DeviceOption {
   private static final String NAME = "--device";
 
   @Option(names = NAME, paramLabel = "NAME",
-      description = "What computes: auto (default; a GPU where the tasks find one), cpu, cuda (a GPU, or an error) or "
-          + "rapids (a GPU, on the columns of the RAPIDS Accelerator, or an error). The bytes are the same.")
+      description = "What computes: auto (default; a GPU where the tasks find one), cpu, cuda (a GPU, or an error) "
+          + "or, for weights alone, rapids (a GPU, on the columns of the RAPIDS Accelerator, or an error). "
+          + "The bytes are the same.")
   private String device;
 
   /**

@@ -53,7 +53,7 @@ final class ExportKeysCommand implements Callable<Integer> {
   private Format format;
 
   @Option(names = "--model", defaultValue = "model", paramLabel = "NAME",
-      description = "sglang: the name that the model is served under.")
+      description = "sglang: the name that the model is served under (default: ${DEFAULT-VALUE}).")
   private String model;
 
   @Option(names = "--layer-ending", defaultValue = ".k_cache", paramLabel = "TEXT",

@@ -47,7 +47,8 @@ final class InspectCommand implements Callable<Integer> {
   private boolean json;
 
   @Option(names = "--layout", defaultValue = "modelopt", paramLabel = "NAME",
-      description = "Layout to plan for: modelopt (default) or compressed-tensors.")
+      description = "Layout to plan for: modelopt (default), compressed-tensors, or another that quantize takes, whose "
+          + "demands on shapes only quantize --dry-run looks at.")
   private String layout;
 
   @Option(names = "--targets", defaultValue = "experts", paramLabel = "WHICH",

@@ -7,7 +7,6 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.InputStream;
-import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -16,8 +15,6 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.fs.FSDataOutputStream;
-import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.ModelFamily;
@@ -29,7 +26,6 @@ import org.sparkfp4.layouts.RequantizedBlocks;
 import org.sparkfp4.layouts.RoleErrors;
 import org.sparkfp4.plan.PlanSummary;
 import org.sparkfp4.plan.QuantizationPlan;
-import org.sparkfp4.safetensors.ChildPath;
 import org.sparkfp4.safetensors.RawFileSystem;
 
 /** Turns finished shards into a checkpoint: everything beside them, and at last the index. */
@@ -86,37 +82,18 @@ public final class CheckpointPublisher {
 
     written.put(CARD, modelCard(records, conf).getBytes(StandardCharsets.UTF_8));
     byte[] index = JSON.writeValueAsBytes(IndexFile.of(plan));
-    Map<String, FileDigest> copied = sideFiles(written.keySet(), conf);
+    SideFiles sideFiles = new SideFiles(source, output, conf);
+    Map<String, FileDigest> copied = sideFiles.digests(written.keySet());
     byte[] manifest = JSON.writeValueAsBytes(manifest(records, checksums, written, copied, index));
     write(Manifest.FILE, manifest);
     write(Manifest.DIGEST_FILE, Manifest.digestLine(manifest).getBytes(StandardCharsets.UTF_8));
-    for (FileStatus file : source.sideFiles()) {
-      if (copied.containsKey(file.getPath().getName())) {
-        copy(file, copied.get(file.getPath().getName()), conf);
-      }
-    }
-
+    sideFiles.copy(copied.values());
     for (Map.Entry<String, byte[]> file : written.entrySet()) {
       write(file.getKey(), file.getValue());
     }
 
     lock.requireHeld();
     write(OutputFolder.INDEX, index);
-  }
-
-  /** Digests of the files that are carried over, but for those that the output has its own of. */
-  private Map<String, FileDigest> sideFiles(Set<String> own, Configuration conf) throws IOException {
-    Map<String, FileDigest> digests = new LinkedHashMap<>();
-    for (FileStatus file : source.sideFiles()) {
-      String name = file.getPath().getName();
-      if (!own.contains(name)) {
-        try (InputStream in = RawFileSystem.of(file.getPath(), conf).open(file.getPath())) {
-          digests.put(name, FileDigest.copy(name, in, OutputStream.nullOutputStream()));
-        }
-      }
-    }
-
-    return digests;
   }
 
   private Manifest manifest(
@@ -169,14 +146,5 @@ public final class CheckpointPublisher {
 
   private void write(String name, byte[] content) throws IOException {
     AtomicFile.write(output.fs(), new Path(output.path(), name), content);
-  }
-
-  private void copy(FileStatus file, FileDigest expected, Configuration conf) throws IOException {
-    try (InputStream in = RawFileSystem.of(file.getPath(), conf).open(file.getPath());
-        FSDataOutputStream out = output.fs().create(ChildPath.of(output.path(), expected.name()), true)) {
-      if (!FileDigest.copy(expected.name(), in, out).equals(expected)) {
-        throw new IOException("Cannot copy " + file.getPath() + ": it changed meanwhile; start the same command again");
-      }
-    }
   }
 }
