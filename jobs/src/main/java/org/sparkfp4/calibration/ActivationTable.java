@@ -35,6 +35,7 @@ import org.apache.spark.sql.types.IntegralType;
 import org.sparkfp4.formats.Nvfp4;
 import org.sparkfp4.plan.SourceFile;
 import org.sparkfp4.safetensors.RawFileSystem;
+import org.sparkfp4.tables.SourceTable;
 import scala.collection.Seq;
 
 /**
@@ -60,15 +61,9 @@ public final class ActivationTable implements ActivationSource {
    * @throws IllegalArgumentException if a column is missing or the values of a module cannot be
    */
   public ActivationTable(SparkSession spark, String name) {
-    int colon = name.indexOf(':');
-    if (colon < 1 || colon == name.length() - 1) {
-      throw new IllegalArgumentException(
-          "Invalid table: \"" + name + "\", must be FORMAT:PATH such as parquet:/data/activations");
-    }
-
     this.spark = spark;
     this.name = name;
-    this.table = spark.read().format(name.substring(0, colon)).load(name.substring(colon + 1));
+    this.table = SourceTable.open(spark, name);
     List<String> columns = Arrays.asList(table.columns());
     requireColumn(columns, "module");
     requireColumn(columns, "token");

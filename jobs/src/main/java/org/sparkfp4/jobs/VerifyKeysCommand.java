@@ -80,11 +80,16 @@ final class VerifyKeysCommand implements Callable<Integer> {
     require(maxDifference >= 0 && !Double.isInfinite(maxDifference),
         "Invalid --max-difference: " + maxDifference + " (must be a finite number, 0 at least)");
     SparkSession spark = Session.start("sparkfp4 verify-keys " + cache);
-    boolean good = true;
-    for (LayerVerification layer : new KeyVerification(
-        spark, sources, table, keyType, cache, new KeyVerification.Settings(maxKeys, queries, heads, topk)).run()) {
+    KeyVerification.Findings findings = new KeyVerification(
+        spark, sources, table, keyType, cache, new KeyVerification.Settings(maxKeys, queries, heads, topk)).run();
+    boolean good = findings.absent().isEmpty();
+    for (LayerVerification layer : findings.layers()) {
       spec.commandLine().getOut().println(layer.text());
       good &= layer.differing() == 0 && layer.damage().isEmpty() && layer.difference() <= maxDifference;
+    }
+
+    for (String layer : findings.absent()) {
+      spec.commandLine().getOut().println(layer + ": not in the cache, the source has it");
     }
 
     spec.commandLine().getOut().println(good ? "good" : "different");

@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.List;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.sparkfp4.safetensors.ChildPath;
@@ -12,6 +11,7 @@ import org.sparkfp4.safetensors.DType;
 import org.sparkfp4.safetensors.RawFileSystem;
 import org.sparkfp4.safetensors.SafetensorsHeader;
 import org.sparkfp4.safetensors.TensorInfo;
+import org.sparkfp4.sink.AtomicFile;
 
 /**
  * Writes a cache of one request, whose token t is in slot t, as files that a runtime looks for. Experimental: neither
@@ -28,14 +28,15 @@ public final class CacheExport {
    *
    * @param tokens ids of the request's tokens
    * @param output folder of the files
-   * @throws InvalidKeysException if a layer has fewer tokens or has them in other slots, or layers differ in their
-   *     pages
+   * @throws InvalidKeysException if a token's id is not one of 31 bits, a layer has fewer tokens or has them in other
+   *     slots, or layers differ in their pages
    */
   public CacheExport(Configuration conf, List<CachedLayer> layers, long[] tokens, Path output) {
     this.conf = conf;
     this.layers = List.copyOf(layers);
     this.tokens = tokens.clone();
     this.output = output;
+    requireTokenIds(tokens);
     for (CachedLayer layer : layers) {
       if (!layer.page().equals(layers.get(0).page())) {
         throw new InvalidKeysException("Invalid cache: pages of " + layer.name() + " are " + layer.page() + ", those "
@@ -54,10 +55,20 @@ public final class CacheExport {
             + tokens.length + " tokens fill " + filled);
       }
 
-      long there = Long.parseLong(layer.metadata().getOrDefault("num_tokens", "0"));
+      long there = layer.tokens();
       if (there < tokens.length) {
         throw new InvalidKeysException("Invalid tokens: " + tokens.length + ", " + layer.name() + " in " + layer.file()
             + " has keys of " + there);
+      }
+    }
+  }
+
+  /** SGLang hashes ids of 32 bits; a longer one, cut to them, would name the pages of other tokens. */
+  private static void requireTokenIds(long[] tokens) {
+    for (int i = 0; i < tokens.length; i++) {
+      if (tokens[i] < 0 || tokens[i] > Integer.MAX_VALUE) {
+        throw new InvalidKeysException("Invalid tokens: the id of token " + i + " is " + tokens[i]
+            + ", must be from 0 to " + Integer.MAX_VALUE + "; give the ids that the runtime's tokenizer makes");
       }
     }
   }
@@ -76,14 +87,15 @@ public final class CacheExport {
         .map(hash -> new Path(output, hash + ".indexer_" + model.replace('/', '-') + ".bin"))
         .toList();
     requireNone(fs, files);
-    for (int page = 0; page < hashes.size(); page++) {
-      try (FSDataOutputStream out = fs.create(files.get(page), false)) {
+    for (int i = 0; i < files.size(); i++) {
+      int page = i;
+      AtomicFile.write(fs, files.get(page), out -> {
         for (CachedLayer layer : layers) {
           try (CachedKeys keys = new CachedKeys(layer, conf)) {
             out.write(keys.page(page).array());
           }
         }
-      }
+      });
     }
 
     return hashes.size();
@@ -127,14 +139,15 @@ public final class CacheExport {
       long bytes = (long) whole * layer.page().tokenBytes();
       TensorInfo info = new TensorInfo(
           "kv_cache", DType.U8, List.of((long) whole, 1L, (long) layer.page().tokenBytes()), 0, bytes);
-      try (FSDataOutputStream out = fs.create(files.get(i), false);
-          CachedKeys keys = new CachedKeys(layer, conf)) {
-        out.write(SafetensorsHeader.encode(List.of(info), SafetensorsHeader.FORMAT_PT));
-        for (int page = 0; page < whole / pageTokens; page++) {
-          ByteBuffer image = keys.page(page);
-          out.write(image.array(), 0, image.remaining());
+      AtomicFile.write(fs, files.get(i), out -> {
+        try (CachedKeys keys = new CachedKeys(layer, conf)) {
+          out.write(SafetensorsHeader.encode(List.of(info), SafetensorsHeader.FORMAT_PT));
+          for (int page = 0; page < whole / pageTokens; page++) {
+            ByteBuffer image = keys.page(page);
+            out.write(image.array(), 0, image.remaining());
+          }
         }
-      }
+      });
     }
 
     return layers.size();

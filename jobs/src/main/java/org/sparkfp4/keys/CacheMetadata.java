@@ -14,6 +14,12 @@ public final class CacheMetadata {
 
   static final String BY_TOKEN = "token";
 
+  /** How many keys the file has. */
+  static final String TOKENS = "num_tokens";
+
+  /** Epsilon of the norm; empty where there is none. */
+  static final String EPS = "ln_eps";
+
   private static final String FORMAT_VERSION = "1";
 
   private CacheMetadata() {}
@@ -34,11 +40,11 @@ public final class CacheMetadata {
     metadata.put("round", "rne-keep-neg-zero");
     metadata.put("nibble", "even-low");
     metadata.put("norm", keys.weight() == null ? "none" : "layernorm");
-    metadata.put("ln_eps", keys.weight() == null ? "" : Float.toString(options.eps()));
+    metadata.put(EPS, keys.weight() == null ? "" : Float.toString(options.eps()));
     metadata.put("ln_round_bf16", Boolean.toString(options.roundNormToBf16()));
     metadata.put("hadamard", Boolean.toString(options.hadamard()));
     metadata.put(SLOT_ORDER, layer.isInOrder() ? BY_TOKEN : "mapped");
-    metadata.put("num_tokens", Long.toString(layer.cached()));
+    metadata.put(TOKENS, Long.toString(layer.cached()));
     metadata.put("writer", writer);
     metadata.put("checksum", "sha256:" + checksum);
     return metadata;

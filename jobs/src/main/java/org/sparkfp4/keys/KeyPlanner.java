@@ -91,10 +91,15 @@ final class KeyPlanner {
   CacheTensor keysOf(KeyTable.Layer layer) throws IOException {
     tensorsOfLayer.put(layer.name(), new ArrayList<>());
     Norm norm = norm(layer.name(), layer.dim());
-    requirePages(layer.name(), layer.largestSlot(), "row of the table");
+    requirePages(layer.name(), layer.largestSlot(), "a row of the table");
     addChecked(
         keys(layer.name(), layer.dim(), layer.type(), layer.tokens(), pages(layer.largestSlot()), null, null, norm));
     return tensors.get(tensors.size() - 1);
+  }
+
+  /** How many keys of a layer that was planned have a slot. */
+  long cachedOf(String layer) {
+    return cached.get(layer);
   }
 
   private static String layerOf(String name, String ending) {

@@ -4,6 +4,7 @@ import static org.apache.spark.sql.functions.coalesce;
 import static org.apache.spark.sql.functions.col;
 import static org.apache.spark.sql.functions.count;
 import static org.apache.spark.sql.functions.element_at;
+import static org.apache.spark.sql.functions.exists;
 import static org.apache.spark.sql.functions.floor;
 import static org.apache.spark.sql.functions.length;
 import static org.apache.spark.sql.functions.lit;
@@ -35,9 +36,12 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.IntegralType;
 import org.apache.spark.sql.types.NumericType;
+import org.apache.spark.sql.types.StringType;
 import org.sparkfp4.formats.ElementType;
 import org.sparkfp4.formats.Mxfp4Codec;
+import org.sparkfp4.tables.SourceTable;
 
 /** Keys in a table of any format that Spark reads: columns layer, slot and key. */
 final class KeyTable {
@@ -77,12 +81,7 @@ final class KeyTable {
    * @param keyType of binary keys: BF16, F16 or F32; null where keys are arrays of floats
    */
   static KeyTable open(SparkSession spark, String source, String keyType) throws IOException {
-    int colon = source.indexOf(':');
-    if (colon <= 0 || colon == source.length() - 1) {
-      throw new InvalidKeysException("Invalid table: " + source + ", must be FORMAT:PATH, such as parquet:/data/keys");
-    }
-
-    Dataset<Row> table = spark.read().format(source.substring(0, colon)).load(source.substring(colon + 1));
+    Dataset<Row> table = SourceTable.open(spark, source);
     Set<String> missing = new TreeSet<>(COLUMNS);
     missing.removeAll(Arrays.asList(table.columns()));
     if (!missing.isEmpty()) {
@@ -103,10 +102,25 @@ final class KeyTable {
           + "F32 to say of what");
     }
 
+    if (isFloats && keyType != null) {
+      throw new InvalidKeysException("Invalid --key-type: " + keyType + ", the keys of table " + source
+          + " are ARRAY<FLOAT>; leave it out, it says of what BINARY keys are");
+    }
+
+    requireLayerNames(source, table);
     requireWholeSlots(source, table);
     Dataset<Row> rows = table.select(col("layer").cast("string"), col("slot").cast("bigint"), col("key"));
     return new KeyTable(source, rows, isBinary ? ElementType.of(keyType) : ElementType.F32, isBinary,
         state(table, spark.sessionState().newHadoopConf()));
+  }
+
+  /** A list or a struct would become a text that looks like none of the layers' names. */
+  private static void requireLayerNames(String source, Dataset<Row> table) {
+    DataType type = table.schema().apply("layer").dataType();
+    if (!(type instanceof StringType) && !(type instanceof IntegralType)) {
+      throw new InvalidKeysException("Invalid table " + source + ": its column layer is " + type.sql()
+          + ", must be STRING or an integer");
+    }
   }
 
   /** A slot that is no integer, or none of 64 bits, would become another by a cast. */
@@ -150,15 +164,22 @@ final class KeyTable {
   private List<Layer> summarise() {
     Column keyBytes = isBinary ? length(col("key")) : size(col("key")).multiply(lit(Float.BYTES));
     Column hasSlot = col("slot").geq(lit(0));
+    Column hasNull = isBinary ? lit(false) : exists(col("key"), Column::isNull);
     List<Layer> found = new ArrayList<>();
     List<Row> summaries = rows.groupBy("layer").agg(
         count(lit(1)), count("slot"), count("key"), min(keyBytes), max(keyBytes),
-        coalesce(max(when(hasSlot, col("slot"))), lit(-1L)), sum(when(hasSlot, 1L).otherwise(0L))).collectAsList();
+        coalesce(max(when(hasSlot, col("slot"))), lit(-1L)), sum(when(hasSlot, 1L).otherwise(0L)),
+        min(when(hasNull, col("slot")))).collectAsList();
     for (Row row : summaries) {
       String layer = row.getString(0);
       if (layer == null || row.getLong(1) != row.getLong(2) || row.getLong(1) != row.getLong(3)) {
         throw new InvalidKeysException("Invalid table " + name + ": in layer " + layer + " are rows whose layer, slot "
             + "or key is null; a token without a slot has a negative one");
+      }
+
+      if (!row.isNullAt(8)) {
+        throw new InvalidKeysException("Invalid table " + name + ": layer " + layer + " has a key with a null among its "
+            + "values, that of slot " + row.getLong(8) + "; write a number there, or leave the row out");
       }
 
       int bytes = row.getInt(4);

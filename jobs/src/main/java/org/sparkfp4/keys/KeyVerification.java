@@ -9,10 +9,12 @@ import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Random;
-import java.util.TreeMap;
+import java.util.Set;
+import java.util.TreeSet;
 import org.apache.arrow.memory.ArrowBuf;
 import org.apache.arrow.memory.BufferAllocator;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.util.ArrowUtils;
@@ -21,6 +23,7 @@ import org.sparkfp4.formats.ElementType;
 import org.sparkfp4.formats.Mxfp4Codec;
 import org.sparkfp4.formats.ScaleRule;
 import org.sparkfp4.safetensors.FileRanges;
+import org.sparkfp4.safetensors.RawFileSystem;
 import org.sparkfp4.safetensors.SlabFile;
 
 /** Holds a cache against the keys that it was made from: bytes by the reference, and what an indexer makes of them. */
@@ -60,39 +63,57 @@ public final class KeyVerification {
   }
 
   /**
+   * What was found.
+   *
+   * @param layers of the cache
+   * @param absent layers of the source that the cache has not; none where it is one file of a cache
+   */
+  public record Findings(List<LayerVerification> layers, List<String> absent) {}
+
+  /**
    * Compares all layers, one a task.
    *
-   * @throws InvalidKeysException if the input has not the cache's layers
+   * @throws InvalidKeysException if the input has not the cache's layers, or the cache's files say of themselves what
+   *     cannot be
    */
-  public List<LayerVerification> run() throws IOException {
+  public Findings run() throws IOException {
     Configuration conf = spark.sessionState().newHadoopConf();
     KeyInputs files = KeyInputs.open(conf, inputs);
-    return table == null ? ofFiles(conf, files) : ofTable(conf, files);
+    List<CachedLayer> layers = CachedKeys.layers(conf, cache);
+    return table == null ? ofFiles(conf, files, layers) : ofTable(conf, files, layers);
   }
 
-  private List<LayerVerification> ofFiles(Configuration conf, KeyInputs files) throws IOException {
+  private Findings ofFiles(Configuration conf, KeyInputs files, List<CachedLayer> layers) throws IOException {
     List<Comparison> comparisons = new ArrayList<>();
-    for (CachedLayer layer : CachedKeys.layers(conf, cache)) {
+    for (CachedLayer layer : layers) {
       KeyTensor keys = files.find(layer.name() + KeyPlanner.KEYS);
       if (keys == null) {
         throw missing(layer, String.join(", ", inputs));
       }
 
       keys.requireMatrix(-1, layer.page().dim());
-      CacheTensor tensor = new KeyPlanner(conf, files, options(layer)).keysOf(layer.name());
-      comparisons.add(comparison(conf, files, layer, tensor));
+      KeyPlanner planner = new KeyPlanner(conf, files, layer.options());
+      CacheTensor tensor = planner.keysOf(layer.name());
+      comparisons.add(comparison(conf, files, layer, tensor, planner.cachedOf(layer.name())));
     }
 
-    return JavaSparkContext.fromSparkContext(spark.sparkContext())
+    List<String> there = new ArrayList<>();
+    for (KeyTensor tensor : files.tensors()) {
+      if (tensor.name().endsWith(KeyPlanner.KEYS)) {
+        there.add(tensor.name().substring(0, tensor.name().length() - KeyPlanner.KEYS.length()));
+      }
+    }
+
+    return new Findings(JavaSparkContext.fromSparkContext(spark.sparkContext())
         .parallelize(comparisons, comparisons.size())
         .map(Comparison::run)
-        .collect();
+        .collect(), absent(conf, there, layers));
   }
 
-  private List<LayerVerification> ofTable(Configuration conf, KeyInputs files) throws IOException {
+  private Findings ofTable(Configuration conf, KeyInputs files, List<CachedLayer> layers) throws IOException {
     KeyTable rows = KeyTable.open(spark, table, keyType);
     List<LayerVerification> verifications = new ArrayList<>();
-    for (CachedLayer layer : CachedKeys.layers(conf, cache)) {
+    for (CachedLayer layer : layers) {
       KeyTable.Layer found = rows.layers().stream()
           .filter(there -> there.name().equals(layer.name()))
           .findFirst()
@@ -102,13 +123,27 @@ public final class KeyVerification {
             + found.dim() + " values, " + cache + " has " + layer.page().dim());
       }
 
-      CacheTensor tensor = new KeyPlanner(conf, files, options(layer)).keysOf(found);
+      CacheTensor tensor = new KeyPlanner(conf, files, layer.options()).keysOf(found);
       verifications.addAll(rows.first(layer.name(), settings.maxKeys())
-          .mapPartitions(comparison(conf, files, layer, tensor)::ofRows)
+          .mapPartitions(comparison(conf, files, layer, tensor, found.tokens())::ofRows)
           .collect());
     }
 
-    return verifications;
+    return new Findings(
+        verifications, absent(conf, rows.layers().stream().map(KeyTable.Layer::name).toList(), layers));
+  }
+
+  /** The source's layers that a cache has not; one file of a cache need not have them all. */
+  private List<String> absent(Configuration conf, List<String> source, List<CachedLayer> layers) throws IOException {
+    Path path = new Path(cache);
+    if (RawFileSystem.of(path, conf).getFileStatus(path).isFile()) {
+      return List.of();
+    }
+
+    Set<String> absent = new TreeSet<>(new NaturalOrder());
+    absent.addAll(source);
+    layers.forEach(layer -> absent.remove(layer.name()));
+    return List.copyOf(absent);
   }
 
   private InvalidKeysException missing(CachedLayer layer, String where) {
@@ -116,23 +151,18 @@ public final class KeyVerification {
         "Invalid input: " + where + " has no " + layer.name() + KeyPlanner.KEYS + ", which " + cache + " has");
   }
 
-  private Comparison comparison(Configuration conf, KeyInputs files, CachedLayer layer, CacheTensor tensor) {
+  private Comparison comparison(Configuration conf, KeyInputs files, CachedLayer layer, CacheTensor tensor,
+      long sourceKeys) {
+    // a count that cannot be ends it here, before any task
+    String count = layer.tokens() == sourceKeys
+        ? "" : layer.file() + ": it has " + layer.tokens() + " keys, the source " + sourceKeys;
     return new Comparison(
-        layer, tensor, options(layer), files.files(), settings, new SerializableConfiguration(conf));
-  }
-
-  /** How the cache says it was made. */
-  private static KeyOptions options(CachedLayer layer) {
-    var metadata = new TreeMap<>(layer.metadata());
-    String eps = metadata.getOrDefault("ln_eps", "");
-    return new KeyOptions(layer.page().tokens(), layer.pages(), eps.isEmpty() ? null : Float.valueOf(eps),
-        Boolean.parseBoolean(metadata.get("ln_round_bf16")), Boolean.parseBoolean(metadata.get("hadamard")),
-        ScaleRule.of(metadata.getOrDefault("scale_rule", ScaleRule.CEIL.text())), metadata.getOrDefault("model", ""));
+        layer, tensor, layer.options(), count, files.files(), settings, new SerializableConfiguration(conf));
   }
 
   /** The work of a task. */
-  private record Comparison(CachedLayer layer, CacheTensor tensor, KeyOptions options, List<SlabFile> files,
-      Settings settings, SerializableConfiguration conf) implements Serializable {
+  private record Comparison(CachedLayer layer, CacheTensor tensor, KeyOptions options, String count,
+      List<SlabFile> files, Settings settings, SerializableConfiguration conf) implements Serializable {
     LayerVerification run() throws IOException {
       return compared(sample());
     }
@@ -186,7 +216,12 @@ public final class KeyVerification {
 
       return new LayerVerification(layer.name(), count, sample.differing(), sample.relativeError(),
           squares == 0 ? 0 : 1 - 2 * product / squares, overlap / settings.queries(),
-          Math.min(settings.topk(), count), CacheChecksums.damage(layer, conf.value()));
+          Math.min(settings.topk(), count), damage());
+    }
+
+    private String damage() throws IOException {
+      String bytes = CacheChecksums.damage(layer, conf.value());
+      return count.isEmpty() || bytes.isEmpty() ? count + bytes : count + "; " + bytes;
     }
 
     private static float[] roundTrip(float[] values) {

@@ -13,7 +13,7 @@ import java.util.Locale;
  * @param difference of the logits: 1 - 2 sum(x y) / sum(x x + y y)
  * @param overlap of the tokens that the largest logits choose
  * @param topk how many those are
- * @param damage what of the file is not as its checksums say; empty where nothing is
+ * @param damage what of the file is not as its checksums or the count of the source's keys say; empty where nothing is
  */
 public record LayerVerification(String layer, long keys, long differing, double relativeError, double difference,
     double overlap, int topk, String damage) implements Serializable {

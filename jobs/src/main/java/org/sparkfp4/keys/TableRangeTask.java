@@ -76,8 +76,8 @@ final class TableRangeTask extends KeyTask<InternalRow> {
       ArrayData values = row.getArray(KEY);
       for (int i = 0; i < values.numElements(); i++) {
         if (values.isNullAt(i)) {
-          throw new BadSourceException(
-              "Invalid key in " + tensor.layer() + ": that of slot " + slot + " has a null at " + i);
+          throw new BadSourceException("Invalid key in " + tensor.layer() + ": that of slot " + slot
+              + " has a null at " + i + ", in table " + plan().input() + ", which has changed since it was planned");
         }
       }
 

@@ -49,7 +49,8 @@ final class BatchBuilder {
       for (int i = 0; i < fields.length; i++) {
         vectors.add(vector(i, rows));
       }
-    } catch (IOException | RuntimeException e) {
+    } catch (Throwable e) {
+      // an Error too: memory that an allocation did not get is one
       vectors.forEach(FieldVector::close);
       throw e;
     }
@@ -75,13 +76,19 @@ final class BatchBuilder {
     // not by toArrowField: versions of Spark differ in its arguments
     FieldType type = new FieldType(field.nullable(), ArrowUtils.toArrowType(field.dataType(), "UTC", false), null);
     FieldVector vector = new Field(field.name(), type, List.of()).createVector(allocator);
-    vector.setInitialCapacity(rows.size());
-    vector.allocateNew();
-    for (int row = 0; row < rows.size(); row++) {
-      set(vector, row, rows.get(row).values().get(ordinals[column]));
+    try {
+      vector.setInitialCapacity(rows.size());
+      vector.allocateNew();
+      for (int row = 0; row < rows.size(); row++) {
+        set(vector, row, rows.get(row).values().get(ordinals[column]));
+      }
+
+      vector.setValueCount(rows.size());
+    } catch (Throwable e) {
+      vector.close();
+      throw e;
     }
 
-    vector.setValueCount(rows.size());
     return vector;
   }
 

@@ -1,6 +1,7 @@
 package org.sparkfp4.safetensors;
 
 import java.io.IOException;
+import java.net.UnknownHostException;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.ChecksumFileSystem;
 import org.apache.hadoop.fs.FileSystem;
@@ -14,6 +15,8 @@ import org.apache.hadoop.fs.UnsupportedFileSystemException;
  * reading through the checksum layer costs a copy.
  */
 public final class RawFileSystem {
+  private static final String CONNECTOR = "put its connector on the class path (spark-submit --packages)";
+
   private RawFileSystem() {}
 
   /**
@@ -38,20 +41,22 @@ public final class RawFileSystem {
     try {
       return path.getFileSystem(configuration);
     } catch (UnsupportedFileSystemException e) {
-      throw unusable(path, e.getMessage(), e);
+      throw unusable(path, e.getMessage(), CONNECTOR, e);
     } catch (RuntimeException e) {
       if (e.getCause() instanceof ClassNotFoundException missing) {
-        throw unusable(path, missing.getMessage(), e);
+        throw unusable(path, missing.getMessage(), CONNECTOR, e);
+      }
+
+      if (e.getCause() instanceof UnknownHostException host) {
+        throw unusable(path, "there is no host " + host.getMessage(), "check its name", e);
       }
 
       throw e;
     }
   }
 
-  private static IOException unusable(Path path, String problem, Exception cause) {
+  private static IOException unusable(Path path, String problem, String remedy, Exception cause) {
     return new IOException(
-        "Cannot use the file system of " + path + ": " + problem + "; put its connector on the class path (spark-submit "
-            + "--packages), or name a local folder",
-        cause);
+        "Cannot use the file system of " + path + ": " + problem + "; " + remedy + ", or name a local folder", cause);
   }
 }

@@ -1,6 +1,7 @@
 package org.sparkfp4.sink;
 
 import java.io.IOException;
+import java.io.OutputStream;
 import java.util.UUID;
 import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileSystem;
@@ -9,12 +10,23 @@ import org.apache.hadoop.fs.StreamCapabilities;
 import org.sparkfp4.safetensors.AtomicRename;
 import org.sparkfp4.safetensors.RawFileSystem;
 
-/** Small files that are either whole or not there. */
+/** Files that are either whole or not there. */
 public final class AtomicFile {
   private AtomicFile() {}
 
-  /** Writes {@code content} in the place of what was there: beside it and renamed, or as one object of a store. */
+  /** What writes a file's bytes. */
+  @FunctionalInterface
+  public interface Content {
+    void writeTo(OutputStream out) throws IOException;
+  }
+
+  /** Writes {@code content} in the place of what was there, as {@link #write(FileSystem, Path, Content)} does. */
   public static void write(FileSystem fs, Path file, byte[] content) throws IOException {
+    write(fs, file, out -> out.write(content));
+  }
+
+  /** Writes {@code content} in the place of what was there: beside it and renamed, or as one object of a store. */
+  public static void write(FileSystem fs, Path file, Content content) throws IOException {
     if (RawFileSystem.isObjectStore(fs)) {
       create(fs, file, content);
       return;
@@ -32,9 +44,9 @@ public final class AtomicFile {
     }
   }
 
-  private static void create(FileSystem fs, Path file, byte[] content) throws IOException {
+  private static void create(FileSystem fs, Path file, Content content) throws IOException {
     try (FSDataOutputStream out = fs.create(file, true)) {
-      out.write(content);
+      content.writeTo(out);
       if (out.hasCapability(StreamCapabilities.HSYNC)) {
         out.hsync();
       }

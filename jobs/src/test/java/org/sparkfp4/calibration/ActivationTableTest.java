@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.nio.file.Path;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.sparkfp4.TestSpark;
@@ -43,6 +44,18 @@ class ActivationTableTest {
         "column values is ARRAY<STRING>, must be ARRAY<FLOAT> or BINARY");
     requireRefusal("SELECT 'm' AS module, 0 AS token, 'abc' AS values",
         "column values is STRING, must be ARRAY<FLOAT> or BINARY");
+  }
+
+  @Test
+  void whatCannotBeOpenedIsToldInALine() {
+    for (String table : List.of("nosuch:/x", "parquet:/nosuch")) {
+      assertThatThrownBy(() -> new ActivationTable(TestSpark.session(), table))
+          .isInstanceOf(IllegalArgumentException.class)
+          .message()
+          .startsWith("Cannot open table " + table + ": ")
+          .contains("check its format and its path")
+          .hasLineCount(1);
+    }
   }
 
   @Test

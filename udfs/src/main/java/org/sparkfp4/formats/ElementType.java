@@ -21,13 +21,22 @@ public enum ElementType {
    * @throws IllegalArgumentException if it is none of BF16, F16 and F32
    */
   public static ElementType of(String dtype) {
+    return of(dtype, "dtype");
+  }
+
+  /**
+   * The same of an argument of another name.
+   *
+   * @param name for messages
+   */
+  public static ElementType of(String dtype, String name) {
     for (ElementType type : values()) {
       if (type.name().equals(dtype)) {
         return type;
       }
     }
 
-    throw new IllegalArgumentException("Invalid element type: " + dtype + ", must be BF16, F16 or F32");
+    throw new IllegalArgumentException("Invalid " + name + ": " + dtype + ", must be BF16, F16 or F32");
   }
 
   /** Bytes an element. */

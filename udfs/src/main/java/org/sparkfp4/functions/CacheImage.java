@@ -34,11 +34,12 @@ final class CacheImage {
     long count = cache.length > 0
         ? Payload.rows(cache, pageBytes, name)
         : largest(mapping) < 0 ? 0 : largest(mapping) / pageTokens + 1;
-    long bytes = Math.multiplyExact(count, pageBytes);
-    if (bytes > Integer.MAX_VALUE - 8) {
+    if (count > Payload.LARGEST / pageBytes) {
       throw new IllegalArgumentException("Invalid slot_mapping: its slot " + largest(mapping) + " needs a cache of "
-          + bytes + " bytes, must be below 2 GiB");
+          + count + " pages of " + pageBytes + " bytes, must be below 2 GiB");
     }
+
+    long bytes = count * pageBytes;
 
     ArrowBuf pages = scratch.take(Math.max(bytes, 1));
     if (cache.length > 0) {

@@ -41,7 +41,7 @@ final class DequantizeEvaluator implements ArrowEvaluator {
         if (packed[row] == null) {
           payloads.appendNull();
         } else {
-          int length = (int) Nvfp4Dequantize.payloadBytes(packed[row].capacity(), scales[row].capacity());
+          int length = Nvfp4Dequantize.payloadBytes(packed[row].capacity(), scales[row].capacity());
           function.decode(packed[row], scales[row], arguments[GLOBAL_SCALE].getFloat(row),
               MemoryUtil.directBuffer(payloads.append(length), length));
         }

@@ -18,10 +18,10 @@ public final class Mxfp4Dequantize implements UDF2<byte[], byte[], byte[]> {
       return null;
     }
 
-    float[] values = new float[Math.multiplyExact(packed.length, 2)];
+    int bytes = Payload.valueBytes(packed.length);
+    float[] values = new float[bytes / Float.BYTES];
     Mxfp4Codec.decode(ByteBuffer.wrap(packed), ByteBuffer.wrap(scales), values);
-    ByteBuffer payload =
-        ByteBuffer.allocate(Math.multiplyExact(values.length, Float.BYTES)).order(ByteOrder.LITTLE_ENDIAN);
+    ByteBuffer payload = ByteBuffer.allocate(bytes).order(ByteOrder.LITTLE_ENDIAN);
     payload.asFloatBuffer().put(values);
     return payload.array();
   }

@@ -35,8 +35,7 @@ public final class Mxfp4Quantize implements UDF4<byte[], String, Long, String, R
     }
 
     ElementType type = ElementType.of(dtype);
-    int columns = Math.toIntExact(Payload.required(cols, "cols"));
-    Mxfp4Codec.requireColumns(columns);
+    int columns = Payload.columns(cols, Mxfp4Codec.BLOCK);
     int rows = Payload.rows(payload, (long) columns * type.bytes(), "payload");
     try (NativeScratch scratch = new NativeScratch(ArrowUtils.rootAllocator())) {
       byte[] packed = new byte[rows * (columns / 2)];

@@ -33,7 +33,7 @@ public final class Nvfp4Dequantize implements UDF3<byte[], byte[], Float, byte[]
       return null;
     }
 
-    ByteBuffer payload = ByteBuffer.allocate(Math.toIntExact(payloadBytes(packed.length, scales.length)));
+    ByteBuffer payload = ByteBuffer.allocate(payloadBytes(packed.length, scales.length));
     decode(ByteBuffer.wrap(packed), ByteBuffer.wrap(scales), globalScale, payload);
     return payload.array();
   }
@@ -44,13 +44,13 @@ public final class Nvfp4Dequantize implements UDF3<byte[], byte[], Float, byte[]
   }
 
   /** Bytes of the values of so many bytes of codes, whose scales must be as many as belong to them. */
-  static long payloadBytes(long packed, long scales) {
+  static int payloadBytes(long packed, long scales) {
     if (packed != scales * BYTES_A_SCALE) {
       throw new IllegalArgumentException("Invalid scales: " + scales + " bytes for " + packed
           + " bytes of codes, must be one for every " + BYTES_A_SCALE);
     }
 
-    return Math.multiplyExact(packed, 2 * Float.BYTES);
+    return Payload.valueBytes(packed);
   }
 
   void decode(ArrowBuf packed, ArrowBuf scales, float globalScale, ByteBuffer payload) {

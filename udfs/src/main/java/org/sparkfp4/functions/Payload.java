@@ -5,6 +5,9 @@ import org.sparkfp4.formats.ElementType;
 
 /** A tensor as SQL functions take it: its little-endian bytes, and how they are told from what they should be. */
 final class Payload {
+  /** Bytes of the largest array that a JVM makes. */
+  static final int LARGEST = Integer.MAX_VALUE - 8;
+
   private Payload() {}
 
   /** A value that must be there. */
@@ -23,6 +26,26 @@ final class Payload {
     }
 
     return value;
+  }
+
+  /** Elements of a row, whole blocks. */
+  static int columns(Long cols, int block) {
+    if (required(cols, "cols") <= 0 || cols % block != 0 || cols > LARGEST) {
+      throw new IllegalArgumentException(
+          "Invalid cols: " + cols + ", must be a positive multiple of " + block + " below 2^31");
+    }
+
+    return cols.intValue();
+  }
+
+  /** Bytes of the values of so many bytes of codes, as a payload of F32. */
+  static int valueBytes(long packed) {
+    if (packed > LARGEST / (2 * Float.BYTES)) {
+      throw new IllegalArgumentException("Invalid packed: the values of " + packed + " bytes of codes are of "
+          + 2 * Float.BYTES + " times as many, must be below 2 GiB; dequantize the tensor in parts");
+    }
+
+    return (int) packed * 2 * Float.BYTES;
   }
 
   /** A text, or null. */

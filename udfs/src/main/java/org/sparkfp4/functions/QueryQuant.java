@@ -39,16 +39,27 @@ public final class QueryQuant implements UDF7<byte[], String, byte[], String, Fl
     }
 
     ElementType type = ElementType.of(dtype);
-    ElementType weightType = ElementType.of(weightsDtype);
+    ElementType weightType = ElementType.of(weightsDtype, "weights_dtype");
     int heads = Payload.positive(numHeads, "num_heads");
     int padded = Payload.positive(paddedNumHeads, "padded_num_heads");
-    IndexQuery.requireHeads(heads, padded);
+    if (padded < heads) {
+      throw new IllegalArgumentException("Invalid padded_num_heads: " + padded + ", must be num_heads, " + heads
+          + ", at least");
+    }
+
     int tokens = Payload.rows(query, (long) heads * IndexQuery.DIM * type.bytes(), "index_q");
     Payload.requireBytes(
         Payload.required(weights, "index_weights"), (long) tokens * heads * weightType.bytes(), "index_weights");
-    int rows = Math.multiplyExact(tokens, padded);
+    // no overflow: a payload is below 2 GiB, and so its tokens are below 2^23
+    long packedBytes = (long) tokens * padded * (IndexQuery.DIM / 2);
+    if (packedBytes > Payload.LARGEST) {
+      throw new IllegalArgumentException("Invalid padded_num_heads: " + padded + ", queries of " + tokens
+          + " tokens have " + packedBytes + " bytes then, must be below 2 GiB");
+    }
+
+    int rows = tokens * padded;
     try (NativeScratch scratch = new NativeScratch(ArrowUtils.rootAllocator())) {
-      byte[] packed = new byte[Math.multiplyExact(rows, IndexQuery.DIM / 2)];
+      byte[] packed = new byte[(int) packedBytes];
       byte[] scales = new byte[rows * Integer.BYTES];
       byte[] scaled = new byte[rows * Float.BYTES];
       ArrowBuf packedOut = scratch.take(packed.length);

@@ -6,6 +6,8 @@ import org.sparkfp4.formats.SourceScheme;
 
 /** The weights of one row of a query as a kernel takes them: its members' addresses and lengths, in order. */
 final class Segments {
+  private static final long LARGEST_COLS = 1L << 32;
+
   private final String name;
   private final SourceScheme scheme;
   private long[] addresses = {};
@@ -52,7 +54,7 @@ final class Segments {
 
     if (!scheme.isStored() && length % scheme.plain().bytes() != 0) {
       throw new IllegalArgumentException(
-          "Invalid data" + member + ": " + length + " bytes are no whole number of " + name + " elements of "
+          "Invalid " + argument(member) + ": " + length + " bytes are no whole number of " + name + " elements of "
               + scheme.plain().bytes() + " bytes");
     }
 
@@ -114,12 +116,18 @@ final class Segments {
           "Invalid cols: " + cols + ", must be a positive multiple of " + Nvfp4.BLOCK);
     }
 
+    // two codes a byte, of 2 GiB; products of more might overflow
+    if (cols > LARGEST_COLS) {
+      throw new IllegalArgumentException(
+          "Invalid cols: " + cols + ", must be " + LARGEST_COLS + " at most, more than a payload has");
+    }
+
     long[] rows = new long[bytes.length];
     long rowBytes = scheme.dataBytes(1, cols);
     for (int member = 0; member < rows.length; member++) {
       if (bytes[member] % rowBytes != 0) {
         throw new IllegalArgumentException(
-            "Invalid data" + member + ": " + bytes[member] + " bytes are no whole number of rows of " + cols + " "
+            "Invalid " + argument(member) + ": " + bytes[member] + " bytes are no whole number of rows of " + cols + " "
                 + name + " elements");
       }
 
@@ -141,6 +149,11 @@ final class Segments {
           + (member >= scaleBytes.length ? "null" : scaleBytes[member] + " bytes") + ", [" + rows + ", " + cols
           + "] of " + name + " needs " + needed + " bytes");
     }
+  }
+
+  /** The argument that a member is: a query's function has one, its payload, that of a run up to three. */
+  private static String argument(int member) {
+    return member == 0 ? "payload (data0)" : "data" + member;
   }
 
   private static long[] append(long[] values, long value) {

@@ -1,6 +1,7 @@
 package org.sparkfp4.functions;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import org.apache.spark.sql.SparkSessionExtensions;
@@ -17,6 +18,7 @@ import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.internal.ToScalaUDF;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.FractionalType;
 import org.sparkfp4.formats.Nvfp4Recipe;
 import org.sparkfp4.formats.ScaleSearch;
 import org.sparkfp4.kernels.KernelChoice;
@@ -84,7 +86,12 @@ public final class SqlFunctions {
       return ScaleSearch.RTN;
     }
 
-    ScaleSearch search = ScaleSearch.named(constant("search", arguments.get(3)));
+    String name = constant("search", arguments.get(3));
+    ScaleSearch search = Arrays.stream(ScaleSearch.values())
+        .filter(known -> known.optionName().equals(name))
+        .findFirst()
+        .orElseThrow(() -> new IllegalArgumentException(
+            "Invalid search: " + name + ", must be rtn, four-over-six or sweep"));
     if (search == ScaleSearch.WEIGHTED) {
       throw new IllegalArgumentException(
           "Invalid search: weighted needs statistics, which quantize --statistics has and a query has not; give rtn, "
@@ -123,10 +130,23 @@ public final class SqlFunctions {
   /** The encoders are what makes Spark cast an INT literal to the BIGINT that the function takes. */
   static Expression expression(String name, Object function, DataType type, List<Expression> arguments,
       List<AgnosticEncoder<?>> encoders) {
+    requireWhole(name, arguments, encoders);
     List<Option<ExpressionEncoder<?>>> inputs = encoders.stream()
         .<Option<ExpressionEncoder<?>>>map(encoder -> new Some<>(ExpressionEncoder.apply(encoder)))
         .toList();
     return new ScalaUDF(function, type, seq(arguments), seq(inputs), Option.empty(), new Some<>(name), true, true);
+  }
+
+  /** Spark would cut fractions off; what a column's type is, nobody knows yet. */
+  private static void requireWhole(String name, List<Expression> arguments, List<AgnosticEncoder<?>> encoders) {
+    for (int i = 0; i < arguments.size(); i++) {
+      boolean isWhole = encoders.get(i) == AgnosticEncoders.BoxedLongEncoder$.MODULE$
+          || encoders.get(i) == AgnosticEncoders.BoxedIntEncoder$.MODULE$;
+      if (isWhole && arguments.get(i) instanceof Literal literal && literal.dataType() instanceof FractionalType) {
+        throw new IllegalArgumentException("Invalid argument of " + name + ": " + literal.sql() + " is "
+            + literal.dataType().sql() + ", must be an integer");
+      }
+    }
   }
 
   /** @param expected how many arguments there may be */

@@ -187,7 +187,18 @@ class FigureSqlFunctionsTest {
 
   @Test
   void aSearchOrRecipeThatIsNoneIsRefusedBeforeTheQuery() {
-    assertMessage("nvfp4_quantize(data0, dtype, cols, 'best')", "Invalid scale search: best; known are rtn,");
+    assertMessage("nvfp4_quantize(data0, dtype, cols, 'best')", "Invalid search: best, must be rtn, four-over-six or sweep");
+    for (String function : List.of("nvfp4_quantize", "nvfp4_error")) {
+      assertMessage(function + "(data0, dtype, 9223372036854775792)",
+          "Invalid cols: 9223372036854775792, must be 4294967296 at most");
+      assertMessage(function + "(data0, dtype, 16.5)", "Invalid argument of " + function + ": 16.5BD is DECIMAL(3,1), "
+          + "must be an integer");
+    }
+
+    for (String call : List.of("nvfp4_error(X'00', 'BF16', 16)", "nvfp4_amax(X'00', 'BF16')")) {
+      assertMessage(call, "Invalid payload (data0): 1 bytes are no whole number of BF16 elements");
+    }
+
     assertMessage("nvfp4_error(data0, dtype, cols, 'weighted')", "Invalid search: weighted needs statistics");
     assertMessage("nvfp4_error(data0, dtype, cols, dtype)", "Invalid search: tensors.dtype, must be a string literal");
     assertMessage("nvfp4_dequantize(data0, data0, 1.0, 'gguf')",

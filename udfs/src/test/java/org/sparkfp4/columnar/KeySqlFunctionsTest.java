@@ -153,9 +153,9 @@ class KeySqlFunctionsTest {
   void whatDoesNotGoTogetherIsRefused() {
     byte[] keys = bf16(TOKENS * DIM);
     view("bad", "k", keys, "slots", i64(0, 1, 2, 3, 1), "w", new byte[100], "topk", new byte[8]);
-    assertRefused("mxfp4_quantize(k, 'BF16', 48)", "Invalid columns: 48, must be a positive multiple of 32");
+    assertRefused("mxfp4_quantize(k, 'BF16', 48)", "Invalid cols: 48, must be a positive multiple of 32 below 2^31");
     assertRefused("mxfp4_quantize(k, 'BF16', 256)", "Invalid payload: 1280 bytes, must be rows of 512");
-    assertRefused("mxfp4_quantize(k, 'I8', 128)", "Invalid element type: I8, must be BF16, F16 or F32");
+    assertRefused("mxfp4_quantize(k, 'I8', 128)", "Invalid dtype: I8, must be BF16, F16 or F32");
     assertRefused("mxfp4_k_norm_quant_insert(k, 'BF16', 128, NULL, NULL, NULL, slots, NULL, 64, NULL, NULL)",
         "Invalid slot of token 4: 1, token 1 has it already; a slot holds one token");
     assertRefused("mxfp4_k_norm_quant_insert(k, 'BF16', 128, w, NULL, NULL, slots, NULL, 64, NULL, NULL)",
@@ -163,6 +163,17 @@ class KeySqlFunctionsTest {
     assertRefused("mxfp4_k_norm_quant_insert(k, 'BF16', 128, NULL, NULL, NULL, slots, NULL, 64, topk, 1)",
         "Invalid topk_indices_buffer: 2 rows, must be 5 at least, one a token");
     assertRefused("mxfp4_q_quant(k, 'BF16', w, 'F32', 1.0, 1, 1)", "Invalid index_weights: 100 bytes, must be 20");
+    assertRefused("mxfp4_quantize(k, 'BF16', 9223372036854775776)",
+        "Invalid cols: 9223372036854775776, must be a positive multiple of 32 below 2^31");
+    assertRefused("mxfp4_q_quant(k, 'BF16', w, 'I8', 1.0, 1, 1)", "Invalid weights_dtype: I8, must be BF16, F16 or F32");
+    assertRefused("mxfp4_q_quant(k, 'BF16', w, 'F32', 1.0, 5, 4)",
+        "Invalid padded_num_heads: 4, must be num_heads, 5, at least");
+    assertRefused("mxfp4_q_quant(k, 'BF16', X'0000000000000000000000000000000000000000', 'F32', 1.0, 1, 2147483647)",
+        "Invalid padded_num_heads: 2147483647, queries of 5 tokens have 687194767040 bytes then, must be below 2 GiB");
+    view("bad", "k", keys, "slots", i64(Long.MAX_VALUE - 128));
+    assertRefused("mxfp4_k_norm_quant_insert(k, 'BF16', 128, NULL, NULL, NULL, slots, NULL, 64, NULL, NULL)",
+        "Invalid slot_mapping: its slot 9223372036854775679 needs a cache of 144115188075855870 pages of 4352 bytes, "
+            + "must be below 2 GiB");
     keys[2 * (3 * DIM + 7)] = (byte) 0xC0;
     keys[2 * (3 * DIM + 7) + 1] = 0x7F;
     view("bad", "k", keys);

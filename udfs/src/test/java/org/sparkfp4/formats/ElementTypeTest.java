@@ -25,7 +25,7 @@ class ElementTypeTest {
   void refusesOtherTypes(String dtype) {
     assertThatThrownBy(() -> ElementType.of(dtype))
         .isInstanceOf(IllegalArgumentException.class)
-        .hasMessage("Invalid element type: " + dtype + ", must be BF16, F16 or F32");
+        .hasMessage("Invalid dtype: " + dtype + ", must be BF16, F16 or F32");
   }
 
   @Test

@@ -56,7 +56,7 @@ class Nvfp4AmaxTest {
   void whatCannotBeIsNamed() {
     assertThatThrownBy(() -> function.call(new byte[7], null, null, null, null, null, "F32", null))
         .isInstanceOf(IllegalArgumentException.class)
-        .hasMessageContaining("Invalid data0: 7 bytes are no whole number of F32 elements");
+        .hasMessageContaining("Invalid payload (data0): 7 bytes are no whole number of F32 elements");
   }
 
   private Float call(WeightRow row) {

@@ -76,9 +76,9 @@ class Nvfp4QuantizeTest {
   void argumentsThatCannotBeAreNamed() {
     byte[] data = new byte[64];
     refused(() -> function.call(data, null, null, null, null, null, "I8", 16L, null, null),
-        "Invalid element type: I8");
+        "Invalid dtype: I8");
     refused(() -> function.call(data, null, null, null, null, null, null, 16L, null, null),
-        "Invalid element type: null");
+        "Invalid dtype: null");
     refused(() -> function.call(data, null, null, null, null, null, "BF16", 24L, null, null),
         "Invalid cols: 24, must be a positive multiple of 16");
     refused(() -> function.call(data, null, null, null, null, null, "BF16", 0L, null, null), "Invalid cols: 0");

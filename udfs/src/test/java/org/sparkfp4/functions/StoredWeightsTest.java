@@ -148,7 +148,7 @@ class StoredWeightsTest {
     refused(() -> f.call(data, null, null, null, scale, null, "INT4/BF16/1x32", 32L, null, null),
         "Invalid scale1: not null though data1 or a scale before is null");
     refused(() -> f.call(new byte[63], null, null, scale, null, null, "INT4/BF16/1x32", 32L, null, null),
-        "Invalid data0: 63 bytes are no whole number of rows of 32 INT4/BF16/1x32 elements");
+        "Invalid payload (data0): 63 bytes are no whole number of rows of 32 INT4/BF16/1x32 elements");
     refused(() -> new Nvfp4Amax("auto").call(data, null, null, scale, null, null, "INT4/BF16/1x32", null),
         "Invalid cols: null");
   }
