@@ -50,7 +50,7 @@ class PySparkIT {
     assertThat(given.path("mxfp4").path("values").toString()).isEqualTo("[1.0,-3.0,0.25]");
     assertThat(given.path("mxfp4").path("error").asDouble()).isBetween(0.01, 0.1);
     assertThat(given.path("usage").asText()).startsWith("Usage: tensor_stats(payload, dtype) - Returns ");
-    assertThat(given.path("refusals").path(0).asText()).contains("Invalid scale search: best; known are rtn");
+    assertThat(given.path("refusals").path(0).asText()).contains("Invalid search: best, must be rtn, four-over-six or sweep");
     assertThat(given.path("refusals").path(1).asText()).contains("WRONG_NUM_ARGS");
   }
 
