@@ -8,9 +8,6 @@ import java.io.ByteArrayInputStream;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.InputStream;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
-import java.util.HexFormat;
 import java.util.Set;
 import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
@@ -19,6 +16,7 @@ import org.apache.hadoop.fs.Path;
 import org.sparkfp4.safetensors.ChildPath;
 import org.sparkfp4.safetensors.RawFileSystem;
 import org.sparkfp4.safetensors.Utf8Json;
+import org.sparkfp4.sink.FileDigest;
 
 /**
  * A folder of finished statistics.
@@ -74,7 +72,7 @@ public record Statistics(Path folder, StatisticsIndex index, String digest) {
       }
     }
 
-    return new Statistics(folder, index, HexFormat.of().formatHex(sha256(content)));
+    return new Statistics(folder, index, FileDigest.of(INDEX, content).sha256());
   }
 
   private static StatisticsIndex parse(Path path, byte[] content) throws IOException {
@@ -88,14 +86,6 @@ public record Statistics(Path folder, StatisticsIndex index, String digest) {
       return index;
     } catch (JsonProcessingException e) {
       throw new IOException("Invalid statistics " + path + ": " + e.getOriginalMessage() + "; calibrate anew", e);
-    }
-  }
-
-  private static byte[] sha256(byte[] content) {
-    try {
-      return MessageDigest.getInstance("SHA-256").digest(content);
-    } catch (NoSuchAlgorithmException e) {
-      throw new IllegalStateException("Cannot find SHA-256, which every JDK has", e);
     }
   }
 
