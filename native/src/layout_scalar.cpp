@@ -1,0 +1,193 @@
+// Layouts by 16 bytes, which every processor has.
+#include "layout_moves.h"
+#include "layout_values.h"
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+namespace sparkfp4 {
+namespace {
+
+typedef uint8_t Bytes16 __attribute__((vector_size(16)));
+typedef uint16_t Halves8 __attribute__((vector_size(16)));
+typedef uint32_t Words4 __attribute__((vector_size(16)));
+typedef uint64_t Longs2 __attribute__((vector_size(16)));
+typedef float Floats4 __attribute__((vector_size(16)));
+
+// The values of a byte's two codes.
+struct Pairs {
+  float of[256][2];
+
+  constexpr Pairs() : of() {
+    for (int byte = 0; byte < 256; byte++) {
+      of[byte][0] = kCodeValues[byte & 0xf];
+      of[byte][1] = kCodeValues[byte >> 4];
+    }
+  }
+};
+
+constexpr Pairs kPairs;
+
+struct Vector16 {
+  using Vector = Longs2;
+  static constexpr int kVectors = 4;
+
+  static Vector load(const unsigned char *from) {
+    Vector x;
+    std::memcpy(&x, from, sizeof x);
+    return x;
+  }
+  static void store(unsigned char *to, Vector x) { std::memcpy(to, &x, sizeof x); }
+  static void stream(unsigned char *to, Vector x) {
+#ifdef __SSE2__
+    _mm_stream_si128(reinterpret_cast<__m128i *>(to), reinterpret_cast<__m128i>(x));
+#else
+    store(to, x);
+#endif
+  }
+  static void fence() {
+#ifdef __SSE2__
+    _mm_sfence();
+#endif
+  }
+
+  static Vector quarters(const unsigned char *const *places) { return load(places[0]); }
+  static void join_halves(const Vector *x, const Vector *y, Vector *first, Vector *second) {
+    for (int i = 0; i < 2; i++) {
+      first[i] = x[i];
+      first[2 + i] = y[i];
+      second[i] = x[2 + i];
+      second[2 + i] = y[2 + i];
+    }
+  }
+  static void transpose_words_across(Vector *x) {
+    Vector a = low32(x[0], x[1]);
+    Vector b = low32(x[2], x[3]);
+    Vector c = high32(x[0], x[1]);
+    Vector d = high32(x[2], x[3]);
+    x[0] = low64(a, b);
+    x[1] = high64(a, b);
+    x[2] = low64(c, d);
+    x[3] = high64(c, d);
+  }
+  static void transpose_quarters(Vector *a, Vector *b, Vector *c, Vector *d) {
+    Vector *lines[] = {a, b, c, d};
+    for (int i = 0; i < 4; i++) {
+      for (int j = 0; j < i; j++) {
+        Vector x = lines[i][j];
+        lines[i][j] = lines[j][i];
+        lines[j][i] = x;
+      }
+    }
+  }
+
+  static Vector low8(Vector x, Vector y) {
+    return shuffled_as(x, y, Bytes16{0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23});
+  }
+  static Vector high8(Vector x, Vector y) {
+    return shuffled_as(x, y, Bytes16{8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31});
+  }
+  static Vector low32(Vector x, Vector y) { return shuffled_as(x, y, Words4{0, 4, 1, 5}); }
+  static Vector high32(Vector x, Vector y) { return shuffled_as(x, y, Words4{2, 6, 3, 7}); }
+  static Vector low64(Vector x, Vector y) { return shuffled_as(x, y, Longs2{0, 2}); }
+  static Vector high64(Vector x, Vector y) { return shuffled_as(x, y, Longs2{1, 3}); }
+  static Vector interleaved_halves(Vector x) { return shuffled_as(x, x, Halves8{0, 4, 1, 5, 2, 6, 3, 7}); }
+  static Vector parted_bytes(Vector x) {
+    Vector halves = shuffled_as(x, x, Halves8{0, 2, 4, 6, 1, 3, 5, 7});
+    return shuffled_as(halves, halves, Bytes16{0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15});
+  }
+  static Vector exchanged(Vector x) {
+    return (x & 0xf0f0f0f00f0f0f0f) | (x >> 28 & 0x00000000f0f0f0f0) | (x << 28 & 0x0f0f0f0f00000000);
+  }
+
+  class ScaleTable {
+   public:
+    explicit ScaleTable(const unsigned char *table) : table_(table) {}
+
+    Vector operator()(Vector x) const {
+      unsigned char bytes[16];
+      store(bytes, x);
+      for (unsigned char &byte : bytes) {
+        byte = table_[byte];
+      }
+
+      return load(bytes);
+    }
+
+   private:
+    const unsigned char *table_;
+  };
+
+  struct ScaleEncoder : ScaleTable {
+    explicit ScaleEncoder(const MarlinScale *scale) : ScaleTable(scale->encoded()) {}
+  };
+
+  struct ScaleDecoder : ScaleTable {
+    explicit ScaleDecoder(const MarlinScale *scale) : ScaleTable(scale->decoded()) {}
+  };
+
+  template <bool kStreams>
+  static void to_f32(const unsigned char *codes, const float *scales, int64_t blocks, unsigned char *out) {
+    for (int64_t block = 0; block < blocks; block++, codes += kPackedBlock, out += 4 * kBlock) {
+      float scale = scales[block];
+      float values[kBlock];
+      if (__builtin_expect(is_finite(scale), 1)) {
+        for (int i = 0; i < kPackedBlock; i += 2) {
+          const float *low = kPairs.of[codes[i]];
+          const float *high = kPairs.of[codes[i + 1]];
+          Floats4 four = Floats4{low[0], low[1], high[0], high[1]} * scale;
+          std::memcpy(values + 2 * i, &four, sizeof four);
+        }
+      } else {
+        decode_block(codes, scale, values);
+      }
+
+      put_line<kStreams>(out, values);
+    }
+  }
+
+  template <bool kStreams>
+  static void to_bf16(const unsigned char *codes, const float *scales, int64_t blocks, unsigned char *out) {
+    for (int64_t block = 0; block < blocks; block += 2, codes += 2 * kPackedBlock, out += 4 * kBlock) {
+      alignas(16) unsigned char line[kLine];
+      for (int b = 0; b < 2; b++) {
+        decode_block_to_bf16(codes + b * kPackedBlock, scales[block + b], line + b * 2 * kBlock);
+      }
+
+      put_line<kStreams>(out, line);
+    }
+  }
+
+ private:
+  template <typename T>
+  static Vector shuffled_as(Vector x, Vector y, T order) {
+    T a = reinterpret_cast<T>(x);
+    T b = reinterpret_cast<T>(y);
+#ifdef __clang__
+    T result = a;
+    constexpr int kSize = sizeof(T) / sizeof(a[0]);
+    for (int i = 0; i < kSize; i++) {
+      result[i] = order[i] < kSize ? a[order[i]] : b[order[i] - kSize];
+    }
+
+    return reinterpret_cast<Vector>(result);
+#else
+    return reinterpret_cast<Vector>(__builtin_shuffle(a, b, order));
+#endif
+  }
+
+  template <bool kStreams, typename Values>
+  static void put_line(unsigned char *to, const Values &values) {
+    Line<Vector16> line;
+    static_assert(sizeof line == sizeof values);
+    std::memcpy(&line, &values, sizeof line);
+    put<Vector16, kStreams>(to, line);
+  }
+};
+
+}  // namespace
+
+const LayoutKernel kLayoutScalar = layout_kernel<Vector16>();
+
+}  // namespace sparkfp4
