@@ -105,38 +105,25 @@ struct Vector32 {
     Vector above_;
   };
 
-  template <bool kStreams>
-  static void to_f32(const unsigned char *codes, const float *scales, int64_t blocks, unsigned char *out) {
-    for (int64_t block = 0; block < blocks; block++, codes += kPackedBlock, out += 4 * kBlock) {
-      float scale = scales[block];
-      Line<Vector32> line;
-      if (__builtin_expect(is_finite(scale), 1)) {
-        line = {{_mm256_castps_si256(products(codes, scale)), _mm256_castps_si256(products(codes + 4, scale))}};
-      } else {
-        decode_block(codes, scale, reinterpret_cast<float *>(&line));
-      }
-
-      put<Vector32, kStreams>(out, line);
-    }
+  // False where a product is not finite.
+  static bool scale_products(const unsigned char *scales, float global, float *products) {
+    __m256 first = scale_values(scales, global);
+    __m256 second = scale_values(scales + 8, global);
+    _mm256_storeu_ps(products, first);
+    _mm256_storeu_ps(products + 8, second);
+    return _mm256_movemask_ps(_mm256_and_ps(are_finite(first), are_finite(second))) == 0xff;
   }
 
   template <bool kStreams>
-  static void to_bf16(const unsigned char *codes, const float *scales, int64_t blocks, unsigned char *out) {
-    for (int64_t block = 0; block < blocks; block += 2, codes += 2 * kPackedBlock, out += 4 * kBlock) {
-      Line<Vector32> line;
-      for (int b = 0; b < 2; b++) {
-        const unsigned char *from = codes + b * kPackedBlock;
-        float scale = scales[block + b];
-        if (__builtin_expect(is_finite(scale), 1)) {
-          Vector words = _mm256_packus_epi32(rounded(products(from, scale)), rounded(products(from + 4, scale)));
-          line.of[b] = _mm256_permute4x64_epi64(words, 0xd8);
-        } else {
-          decode_block_to_bf16(from, scale, reinterpret_cast<unsigned char *>(line.of + b));
-        }
-      }
+  static void to_f32(const unsigned char *codes, const unsigned char *scales, float global, int64_t blocks,
+                     unsigned char *out) {
+    each_scale_group<Vector32>(codes, scales, global, blocks, out, 4 * kBlock, finite_to_f32<kStreams>, decode_to_f32);
+  }
 
-      put<Vector32, kStreams>(out, line);
-    }
+  template <bool kStreams>
+  static void to_bf16(const unsigned char *codes, const unsigned char *scales, float global, int64_t blocks,
+                      unsigned char *out) {
+    each_scale_group<Vector32>(codes, scales, global, blocks, out, 2 * kBlock, finite_to_bf16<kStreams>, decode_to_bf16);
   }
 
  private:
@@ -156,7 +143,50 @@ struct Vector32 {
     x = low;
   }
 
-  // Eight codes times a scale that is finite.
+  static __m256 scale_values(const unsigned char *scales, float global) {
+    Vector byte = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i *>(scales)));
+    Vector magnitude = _mm256_and_si256(byte, _mm256_set1_epi32(0x7f));
+    Vector normal = _mm256_add_epi32(_mm256_slli_epi32(magnitude, kE4m3Shift), _mm256_set1_epi32(kE4m3Bias));
+    __m256 subnormal = _mm256_permutevar8x32_ps(_mm256_loadu_ps(kE4m3Subnormals), magnitude);
+    __m256 is_subnormal = _mm256_castsi256_ps(_mm256_cmpgt_epi32(_mm256_set1_epi32(8), magnitude));
+    __m256 value = _mm256_blendv_ps(_mm256_castsi256_ps(normal), subnormal, is_subnormal);
+    // A NaN's bits are all set.
+    Vector nan = _mm256_cmpeq_epi32(magnitude, _mm256_set1_epi32(0x7f));
+    Vector sign = _mm256_and_si256(_mm256_slli_epi32(byte, 24), _mm256_set1_epi32(INT32_MIN));
+    value = _mm256_or_ps(value, _mm256_castsi256_ps(_mm256_or_si256(nan, sign)));
+    return _mm256_mul_ps(value, _mm256_set1_ps(global));
+  }
+
+  static __m256 are_finite(__m256 x) {
+    __m256 magnitude = _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x);
+    return _mm256_cmp_ps(magnitude, _mm256_set1_ps(__FLT_MAX__), _CMP_LE_OQ);
+  }
+
+  template <bool kStreams>
+  static void finite_to_f32(const unsigned char *codes, const float *scales, int64_t blocks, unsigned char *out) {
+    for (int64_t block = 0; block < blocks; block++, codes += kPackedBlock, out += 4 * kBlock) {
+      float scale = scales[block];
+      put<Vector32, kStreams>(out, {{_mm256_castps_si256(products(codes, scale)),
+                                     _mm256_castps_si256(products(codes + 4, scale))}});
+    }
+  }
+
+  template <bool kStreams>
+  static void finite_to_bf16(const unsigned char *codes, const float *scales, int64_t blocks, unsigned char *out) {
+    for (int64_t block = 0; block < blocks; block += 2, codes += 2 * kPackedBlock, out += 4 * kBlock) {
+      Line<Vector32> line;
+      for (int b = 0; b < 2; b++) {
+        const unsigned char *from = codes + b * kPackedBlock;
+        float scale = scales[block + b];
+        Vector words = _mm256_packus_epi32(rounded(products(from, scale)), rounded(products(from + 4, scale)));
+        line.of[b] = _mm256_permute4x64_epi64(words, 0xd8);
+      }
+
+      put<Vector32, kStreams>(out, line);
+    }
+  }
+
+  // Eight codes times a scale.
   static __m256 products(const unsigned char *codes, float scale) {
     int bits;
     std::memcpy(&bits, codes, sizeof bits);

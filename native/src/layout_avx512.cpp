@@ -101,57 +101,32 @@ struct Vector64 {
     Vector above_;
   };
 
-  template <bool kStreams>
-  static void to_f32(const unsigned char *codes, const float *scales, int64_t blocks, unsigned char *out) {
-    const __m512 values = _mm512_loadu_ps(kCodeValues);
-    const Vector word = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1);
-    const Vector shift = _mm512_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28, 0, 4, 8, 12, 16, 20, 24, 28);
-    for (int64_t block = 0; block < blocks; block++, codes += kPackedBlock, out += 4 * kBlock) {
-      float scale = scales[block];
-      Line<Vector64> line;
-      if (__builtin_expect(is_finite(scale), 1)) {
-        Vector both = _mm512_castsi128_si512(_mm_loadl_epi64(reinterpret_cast<const __m128i *>(codes)));
-        Vector code = _mm512_srlv_epi32(_mm512_permutexvar_epi32(word, both), shift);
-        // By the lowest four bits.
-        __m512 product = _mm512_mul_ps(_mm512_permutexvar_ps(code, values), _mm512_set1_ps(scale));
-        line.of[0] = _mm512_castps_si512(product);
-      } else {
-        decode_block(codes, scale, reinterpret_cast<float *>(&line));
-      }
-
-      put<Vector64, kStreams>(out, line);
-    }
+  // False where a product is not finite.
+  static bool scale_products(const unsigned char *scales, float global, float *products) {
+    Vector byte = _mm512_cvtepu8_epi32(load16(scales));
+    Vector magnitude = _mm512_and_si512(byte, _mm512_set1_epi32(0x7f));
+    Vector normal = _mm512_add_epi32(_mm512_slli_epi32(magnitude, kE4m3Shift), _mm512_set1_epi32(kE4m3Bias));
+    __m512 subnormals = _mm512_castps256_ps512(_mm256_loadu_ps(kE4m3Subnormals));
+    __mmask16 is_subnormal = _mm512_cmplt_epu32_mask(magnitude, _mm512_set1_epi32(8));
+    __m512 value = _mm512_mask_permutexvar_ps(_mm512_castsi512_ps(normal), is_subnormal, magnitude, subnormals);
+    __mmask16 is_nan = _mm512_cmpeq_epi32_mask(magnitude, _mm512_set1_epi32(0x7f));
+    value = _mm512_mask_mov_ps(value, is_nan, _mm512_set1_ps(__builtin_nanf("")));
+    Vector sign = _mm512_and_si512(_mm512_slli_epi32(byte, 24), _mm512_set1_epi32(INT32_MIN));
+    __m512 product = _mm512_mul_ps(_mm512_or_ps(value, _mm512_castsi512_ps(sign)), _mm512_set1_ps(global));
+    _mm512_storeu_ps(products, product);
+    return _mm512_cmp_ps_mask(_mm512_abs_ps(product), _mm512_set1_ps(__FLT_MAX__), _CMP_LE_OQ) == 0xffff;
   }
 
-  // The sixteen products of two blocks, rounded, are a table of 32 words. X and Y are parts of it such that packing them,
-  // quarter by quarter, leaves each block's in order.
   template <bool kStreams>
-  static void to_bf16(const unsigned char *codes, const float *scales, int64_t blocks, unsigned char *out) {
-    const __m512 x = _mm512_setr_ps(0, 0.5f, 1, 1.5f, -0.0f, -0.5f, -1, -1.5f, 0, 0.5f, 1, 1.5f, -0.0f, -0.5f, -1, -1.5f);
-    const __m512 y = _mm512_setr_ps(2, 3, 4, 6, -2, -3, -4, -6, 2, 3, 4, 6, -2, -3, -4, -6);
-    const Vector nibbles = _mm512_set1_epi32(0x000f000f);
-    const Vector second = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 0x100010, 0x100010, 0x100010, 0x100010, 0x100010,
-                                            0x100010, 0x100010, 0x100010);
-    for (int64_t block = 0; block < blocks; block += 2, codes += 2 * kPackedBlock, out += 4 * kBlock) {
-      const float *pair = scales + block;
-      Line<Vector64> line;
-      if (__builtin_expect(is_finite(pair[0]) && is_finite(pair[1]), 1)) {
-        __m512 scale = _mm512_mask_mov_ps(_mm512_set1_ps(pair[0]), 0xff00, _mm512_set1_ps(pair[1]));
-        Vector table = _mm512_packus_epi32(rounded(_mm512_mul_ps(x, scale)), rounded(_mm512_mul_ps(y, scale)));
-        // A byte's codes to the two words of a lane.
-        Vector bytes = _mm512_cvtepu8_epi32(load16(codes));
-        constexpr int kEitherAnd = 0xa8;
-        Vector code = _mm512_ternarylogic_epi32(bytes, _mm512_slli_epi32(bytes, 12), nibbles, kEitherAnd);
-        line.of[0] = _mm512_permutexvar_epi16(_mm512_or_si512(code, second), table);
-      } else {
-        for (int b = 0; b < 2; b++) {
-          decode_block_to_bf16(codes + b * kPackedBlock, pair[b],
-                               reinterpret_cast<unsigned char *>(&line) + b * 2 * kBlock);
-        }
-      }
+  static void to_f32(const unsigned char *codes, const unsigned char *scales, float global, int64_t blocks,
+                     unsigned char *out) {
+    each_scale_group<Vector64>(codes, scales, global, blocks, out, 4 * kBlock, finite_to_f32<kStreams>, decode_to_f32);
+  }
 
-      put<Vector64, kStreams>(out, line);
-    }
+  template <bool kStreams>
+  static void to_bf16(const unsigned char *codes, const unsigned char *scales, float global, int64_t blocks,
+                      unsigned char *out) {
+    each_scale_group<Vector64>(codes, scales, global, blocks, out, 2 * kBlock, finite_to_bf16<kStreams>, decode_to_bf16);
   }
 
  private:
@@ -161,6 +136,42 @@ struct Vector64 {
   static Vector bytes(int x) { return _mm512_set1_epi8(static_cast<char>(x)); }
   static Vector spread(const unsigned char *table) { return _mm512_broadcast_i32x4(load16(table)); }
   static Vector shuffled(Vector x, __m128i order) { return _mm512_shuffle_epi8(x, _mm512_broadcast_i32x4(order)); }
+
+  template <bool kStreams>
+  static void finite_to_f32(const unsigned char *codes, const float *scales, int64_t blocks, unsigned char *out) {
+    const __m512 values = _mm512_loadu_ps(kCodeValues);
+    const Vector word = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1);
+    const Vector shift = _mm512_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28, 0, 4, 8, 12, 16, 20, 24, 28);
+    for (int64_t block = 0; block < blocks; block++) {
+      const __m128i *from = reinterpret_cast<const __m128i *>(codes + block * kPackedBlock);
+      Vector both = _mm512_castsi128_si512(_mm_loadl_epi64(from));
+      Vector code = _mm512_srlv_epi32(_mm512_permutexvar_epi32(word, both), shift);
+      // By the lowest four bits.
+      __m512 product = _mm512_mul_ps(_mm512_permutexvar_ps(code, values), _mm512_set1_ps(scales[block]));
+      put<Vector64, kStreams>(out + block * 4 * kBlock, {{_mm512_castps_si512(product)}});
+    }
+  }
+
+  // The sixteen products of two blocks, rounded, are a table of 32 words. X and Y are parts of it such that packing them,
+  // quarter by quarter, leaves each block's in order.
+  template <bool kStreams>
+  static void finite_to_bf16(const unsigned char *codes, const float *scales, int64_t blocks, unsigned char *out) {
+    const __m512 x = _mm512_setr_ps(0, 0.5f, 1, 1.5f, -0.0f, -0.5f, -1, -1.5f, 0, 0.5f, 1, 1.5f, -0.0f, -0.5f, -1, -1.5f);
+    const __m512 y = _mm512_setr_ps(2, 3, 4, 6, -2, -3, -4, -6, 2, 3, 4, 6, -2, -3, -4, -6);
+    const Vector nibbles = _mm512_set1_epi32(0x000f000f);
+    const Vector second = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 0x100010, 0x100010, 0x100010, 0x100010, 0x100010,
+                                            0x100010, 0x100010, 0x100010);
+    for (int64_t block = 0; block < blocks; block += 2) {
+      __m512 scale = _mm512_mask_mov_ps(_mm512_set1_ps(scales[block]), 0xff00, _mm512_set1_ps(scales[block + 1]));
+      Vector table = _mm512_packus_epi32(rounded(_mm512_mul_ps(x, scale)), rounded(_mm512_mul_ps(y, scale)));
+      // A byte's codes to the two words of a lane.
+      Vector bytes = _mm512_cvtepu8_epi32(load16(codes + block * kPackedBlock));
+      constexpr int kEitherAnd = 0xa8;
+      Vector code = _mm512_ternarylogic_epi32(bytes, _mm512_slli_epi32(bytes, 12), nibbles, kEitherAnd);
+      put<Vector64, kStreams>(out + block * 2 * kBlock,
+                              {{_mm512_permutexvar_epi16(_mm512_or_si512(code, second), table)}});
+    }
+  }
 
   // To bfloat16, nearest even, in lanes of 32 bits; no lane is NaN.
   static Vector rounded(__m512 x) {

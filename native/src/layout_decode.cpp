@@ -1,21 +1,11 @@
 // Decodes tensors, and looks for scales that no runtime takes.
-#include "arithmetic.h"
+#include <cstring>
+
 #include "layout_kernel.h"
 #include "layout_shape.h"
 
 namespace sparkfp4 {
 namespace {
-
-// The values of scales.
-struct Scales {
-  float of[256];
-
-  Scales() {
-    for (int byte = 0; byte < 256; byte++) {
-      of[byte] = e4m3_value(static_cast<uint32_t>(byte));
-    }
-  }
-};
 
 // A tensor's rows on their way to a type.
 class Rows {
@@ -28,16 +18,9 @@ class Rows {
     const int32_t tiles = static_cast<int32_t>(tensor_.k / kNvfp4ElemsPerTile);
     for (int32_t first = 0; first < tiles; first += kTiles) {
       int32_t count = tiles - first < kTiles ? tiles - first : kTiles;
-      for (int32_t i = 0; i < count; i++) {
-        Dim3 tile = tile_at(expert, row, first + i);
-        uint32_t word = tensor_.is_activation ? view_.readBlockScaleWordLinear(tile) : view_.readBlockScaleWord(tile);
-        for (int group = 0; group < 4; group++) {
-          products_[4 * i + group] = scales_.of[scale_of_word(word, group)] * global;
-        }
-      }
-
-      const unsigned char *codes = view_.quantized_data + 16 * view_.tileOffsetInt4(tile_at(expert, row, first));
-      decode_(codes, products_, 4 * static_cast<int64_t>(count), out);
+      Dim3 tile = tensor_.is_activation ? Dim3{row, first, 0} : Dim3{expert, row, first};
+      load_scales(tile, count);
+      decode_(view_.quantized_data + 16 * view_.tileOffsetInt4(tile), scales_, global, 4 * count, out);
       out += count * kNvfp4ElemsPerTile * element_bytes_;
     }
   }
@@ -45,16 +28,28 @@ class Rows {
  private:
   static constexpr int32_t kTiles = 64;  // of a row at a time
 
-  Dim3 tile_at(int32_t expert, int32_t row, int32_t k_tile) const {
-    return tensor_.is_activation ? Dim3{row, k_tile, 0} : Dim3{expert, row, k_tile};
+  // Those of the tiles from this one on, in the order of their blocks.
+  void load_scales(Dim3 tile, int32_t count) {
+    if (tensor_.is_activation) {
+      for (int32_t i = 0; i < count; i++, tile.y++) {
+        uint32_t word = nvfp4ExchangedScales(view_.readBlockScaleWordLinear(tile));
+        std::memcpy(scales_ + 4 * i, &word, sizeof word);
+      }
+    } else {
+      const unsigned char *word = view_.block_scale + 4 * view_.tileScaleIndex(tile);
+      for (int32_t i = 0; i < count; i++) {
+        std::memcpy(scales_ + 4 * i, word + i * kAtomBytes, 4);
+      }
+    }
   }
+
+  static constexpr int kAtomBytes = 512;  // the words of 128 rows
 
   const sparkfp4_tensor &tensor_;
   const NVFP4Tensor view_;
   const DecodeFunction decode_;
   const int64_t element_bytes_;
-  const Scales scales_;
-  float products_[4 * kTiles];
+  unsigned char scales_[4 * kTiles] = {};
 };
 
 }  // namespace

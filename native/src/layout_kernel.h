@@ -21,19 +21,22 @@ struct BlockShape {
   int pieces;
   // Whether the pieces of a place in the row follow each other through all tiles; else those of a tile do.
   bool is_piece_major;
+  // Blocks one above the other that are moved before those beside them, so that more than a line of each piece is.
+  int together;
 
   int width() const { return kLine / pieces; }       // of a row in a piece
   int piece_bytes() const { return rows * width(); }  // of a block's part of a piece
 };
 
 constexpr int kMostRows = 128;
+constexpr int kMostTogether = 4;
 
 // Of Blackwell's tiles a part: rows are often a multiple of 512 bytes apart, where a cache holds few of them at once.
-constexpr BlockShape kBlackwellCodes = {128, 32, 2, false};
-constexpr BlockShape kMarlinCodes = {64, 64, 8, true};
-constexpr BlockShape kAtoms = {128, 128, 16, false};
-constexpr BlockShape kSmallTiles = {8, 8, 16, false};
-constexpr BlockShape kMarlinScales = {64, 64, 64, true};
+constexpr BlockShape kBlackwellCodes = {128, 32, 2, false, 1};
+constexpr BlockShape kMarlinCodes = {64, 64, 8, true, 1};
+constexpr BlockShape kAtoms = {128, 128, 16, false, 1};
+constexpr BlockShape kSmallTiles = {8, 8, 16, false, 1};
+constexpr BlockShape kMarlinScales = {64, 64, 64, true, 4};
 
 // at: the place of the line in the rows.
 // scale: of Marlin's own scales, null for the others.
@@ -50,9 +53,11 @@ struct BlockMoves {
   RestoreFunction restore[2];
 };
 
-// Blocks of 16 codes times a scale each, an even number of them. Of each type the second writes past the caches to
-// addresses that are multiples of 64.
-using DecodeFunction = void (*)(const unsigned char *codes, const float *scales, int64_t blocks, unsigned char *out);
+// Blocks of 16 codes, an even number, times their scales, which are E4M3 bytes times a global scale; as many as make
+// whole kScaleGroups may be read. Of each type the second writes past the caches to addresses that are multiples of 64.
+using DecodeFunction = void (*)(const unsigned char *codes, const unsigned char *scales, float global, int64_t blocks,
+                                unsigned char *out);
+constexpr int64_t kScaleGroup = 16;
 
 struct LayoutKernel {
   BlockMoves codes[4];   // by sparkfp4_code_layout, but for row-major

@@ -127,36 +127,26 @@ struct Vector16 {
     explicit ScaleDecoder(const MarlinScale *scale) : ScaleTable(scale->decoded()) {}
   };
 
-  template <bool kStreams>
-  static void to_f32(const unsigned char *codes, const float *scales, int64_t blocks, unsigned char *out) {
-    for (int64_t block = 0; block < blocks; block++, codes += kPackedBlock, out += 4 * kBlock) {
-      float scale = scales[block];
-      float values[kBlock];
-      if (__builtin_expect(is_finite(scale), 1)) {
-        for (int i = 0; i < kPackedBlock; i += 2) {
-          const float *low = kPairs.of[codes[i]];
-          const float *high = kPairs.of[codes[i + 1]];
-          Floats4 four = Floats4{low[0], low[1], high[0], high[1]} * scale;
-          std::memcpy(values + 2 * i, &four, sizeof four);
-        }
-      } else {
-        decode_block(codes, scale, values);
-      }
-
-      put_line<kStreams>(out, values);
+  static bool scale_products(const unsigned char *scales, float global, float *products) {
+    bool finite = true;
+    for (int i = 0; i < kScaleGroup; i++) {
+      products[i] = e4m3_value(scales[i]) * global;
+      finite &= is_finite(products[i]);
     }
+
+    return finite;
   }
 
   template <bool kStreams>
-  static void to_bf16(const unsigned char *codes, const float *scales, int64_t blocks, unsigned char *out) {
-    for (int64_t block = 0; block < blocks; block += 2, codes += 2 * kPackedBlock, out += 4 * kBlock) {
-      alignas(16) unsigned char line[kLine];
-      for (int b = 0; b < 2; b++) {
-        decode_block_to_bf16(codes + b * kPackedBlock, scales[block + b], line + b * 2 * kBlock);
-      }
+  static void to_f32(const unsigned char *codes, const unsigned char *scales, float global, int64_t blocks,
+                     unsigned char *out) {
+    each_scale_group<Vector16>(codes, scales, global, blocks, out, 4 * kBlock, finite_to_f32<kStreams>, decode_to_f32);
+  }
 
-      put_line<kStreams>(out, line);
-    }
+  template <bool kStreams>
+  static void to_bf16(const unsigned char *codes, const unsigned char *scales, float global, int64_t blocks,
+                      unsigned char *out) {
+    each_scale_group<Vector16>(codes, scales, global, blocks, out, 2 * kBlock, finite_to_bf16<kStreams>, decode_to_bf16);
   }
 
  private:
@@ -177,12 +167,43 @@ struct Vector16 {
 #endif
   }
 
-  template <bool kStreams, typename Values>
-  static void put_line(unsigned char *to, const Values &values) {
-    Line<Vector16> line;
-    static_assert(sizeof line == sizeof values);
-    std::memcpy(&line, &values, sizeof line);
-    put<Vector16, kStreams>(to, line);
+  static Floats4 products(const unsigned char *codes, float scale) {
+    const float *low = kPairs.of[codes[0]];
+    const float *high = kPairs.of[codes[1]];
+    return Floats4{low[0], low[1], high[0], high[1]} * scale;
+  }
+
+  template <bool kStreams>
+  static void finite_to_f32(const unsigned char *codes, const float *scales, int64_t blocks, unsigned char *out) {
+    for (int64_t block = 0; block < blocks; block++, codes += kPackedBlock, out += 4 * kBlock) {
+      Line<Vector16> line;
+      for (int i = 0; i < 4; i++) {
+        line.of[i] = reinterpret_cast<Vector>(products(codes + 2 * i, scales[block]));
+      }
+
+      put<Vector16, kStreams>(out, line);
+    }
+  }
+
+  template <bool kStreams>
+  static void finite_to_bf16(const unsigned char *codes, const float *scales, int64_t blocks, unsigned char *out) {
+    for (int64_t block = 0; block < blocks; block += 2, codes += 2 * kPackedBlock, out += 4 * kBlock) {
+      Line<Vector16> line;
+      for (int i = 0; i < 4; i++) {
+        Words4 low = rounded(products(codes + 4 * i, scales[block + i / 2]));
+        Words4 high = rounded(products(codes + 4 * i + 2, scales[block + i / 2]));
+        Halves8 upper{1, 3, 5, 7, 9, 11, 13, 15};
+        line.of[i] = shuffled_as(reinterpret_cast<Vector>(low), reinterpret_cast<Vector>(high), upper);
+      }
+
+      put<Vector16, kStreams>(out, line);
+    }
+  }
+
+  // To bfloat16, nearest even, in the upper half of each lane; no lane is NaN.
+  static Words4 rounded(Floats4 x) {
+    Words4 bits = reinterpret_cast<Words4>(x);
+    return bits + 0x7fff + (bits >> 16 & 1);
   }
 };
 

@@ -49,7 +49,7 @@ class Rows {
   int member_ = 0;
 };
 
-// Blocks in their order, and the rows of the one that is next.
+// Blocks in their order: a band of rows from left to right, of blocks together from top to bottom.
 template <typename Byte>
 class Blocks {
  public:
@@ -58,19 +58,20 @@ class Blocks {
     find();
   }
 
-  bool ended() const { return group_ == groups_ || shape_.padded_row_bytes == 0; }
+  bool ended() const { return first_ == groups_ || shape_.padded_row_bytes == 0; }
   int64_t at() const { return at_; }
-  Byte *const *rows() const { return rows_; }
+  Byte *const *rows() const { return rows_[in_band_]; }
   // Whether the block is inside all its rows.
-  bool is_whole() const { return all_ && at_ + kLine <= shape_.row_bytes; }
+  bool is_whole() const { return all_[in_band_] && at_ + kLine <= shape_.row_bytes; }
 
-  // Where a block's first piece begins in the matrix, and where the next one of as many rows does from there.
+  // Where a block's first piece begins in the matrix, and the next ones from there.
   int64_t first_piece() const {
+    int64_t group = first_ + in_band_;
     int64_t parts = block_.tile_rows / block_.rows;
-    int64_t tile = group_ / parts;
+    int64_t tile = group / parts;
     int64_t number = at_ / block_.width();
     int64_t place = block_.is_piece_major ? number * tiles() + tile : tile * pieces() + number;
-    return (place * parts + group_ % parts) * block_.piece_bytes();
+    return (place * parts + group % parts) * block_.piece_bytes();
   }
   int64_t stride() const {
     return static_cast<int64_t>(block_.tile_rows) * block_.width() * (block_.is_piece_major ? tiles() : 1);
@@ -82,15 +83,21 @@ class Blocks {
   }
   // Bytes that a row has of the block.
   size_t bytes_there(int row) const {
-    int64_t left = rows_[row] == nullptr || at_ >= shape_.row_bytes ? 0 : shape_.row_bytes - at_;
+    int64_t left = rows()[row] == nullptr || at_ >= shape_.row_bytes ? 0 : shape_.row_bytes - at_;
     return static_cast<size_t>(left < kLine ? left : kLine);
   }
 
   void advance() {
+    in_band_++;
+    if (in_band_ < band_) {
+      return;
+    }
+
+    in_band_ = 0;
     at_ += kLine;
     if (at_ >= shape_.padded_row_bytes) {
       at_ = 0;
-      group_++;
+      first_ += band_;
       find();
     }
   }
@@ -99,22 +106,29 @@ class Blocks {
   int64_t pieces() const { return shape_.padded_row_bytes / block_.width(); }
   int64_t tiles() const { return shape_.matrix_rows / block_.tile_rows; }
 
+  // The rows of the next band.
   void find() {
-    all_ = true;
-    for (int i = 0; group_ < groups_ && i < block_.rows; i++) {
-      rows_[i] = finder_.next();
-      all_ = all_ && rows_[i] != nullptr;
+    int64_t left = groups_ - first_;
+    band_ = static_cast<int>(left < block_.together ? left : block_.together);
+    for (int i = 0; i < band_; i++) {
+      all_[i] = true;
+      for (int row = 0; row < block_.rows; row++) {
+        rows_[i][row] = finder_.next();
+        all_[i] = all_[i] && rows_[i][row] != nullptr;
+      }
     }
   }
 
   const RowShape &shape_;
   const BlockShape &block_;
   Rows<Byte> finder_;
-  int64_t groups_;
-  int64_t group_ = 0;
+  const int64_t groups_;  // blocks from top to bottom
+  int64_t first_ = 0;     // of the band
+  int band_ = 0;
+  int in_band_ = 0;
   int64_t at_ = 0;
-  bool all_ = true;
-  Byte *rows_[kMostRows];
+  bool all_[kMostTogether];
+  Byte *rows_[kMostTogether][kMostRows];
 };
 
 // The first level holds few lines whose addresses differ by large powers of two.
