@@ -29,14 +29,14 @@ struct BlockShape {
 };
 
 constexpr int kMostRows = 128;
-constexpr int kMostTogether = 4;
+constexpr int kMostTogether = 8;
 
 // Of Blackwell's tiles a part: rows are often a multiple of 512 bytes apart, where a cache holds few of them at once.
 constexpr BlockShape kBlackwellCodes = {128, 32, 2, false, 1};
 constexpr BlockShape kMarlinCodes = {64, 64, 8, true, 1};
 constexpr BlockShape kAtoms = {128, 128, 16, false, 1};
 constexpr BlockShape kSmallTiles = {8, 8, 16, false, 1};
-constexpr BlockShape kMarlinScales = {64, 64, 64, true, 4};
+constexpr BlockShape kMarlinScales = {64, 64, 64, true, 8};
 
 // at: the place of the line in the rows.
 // scale: of Marlin's own scales, null for the others.

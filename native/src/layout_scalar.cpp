@@ -92,10 +92,19 @@ struct Vector16 {
   static Vector high32(Vector x, Vector y) { return shuffled_as(x, y, Words4{2, 6, 3, 7}); }
   static Vector low64(Vector x, Vector y) { return shuffled_as(x, y, Longs2{0, 2}); }
   static Vector high64(Vector x, Vector y) { return shuffled_as(x, y, Longs2{1, 3}); }
-  static Vector interleaved_halves(Vector x) { return shuffled_as(x, x, Halves8{0, 4, 1, 5, 2, 6, 3, 7}); }
+  // Without SSSE3 compilers take a vector apart for a shuffle that is no unpacking or packing.
+  static Vector interleaved_halves(Vector x) {
+    return shuffled_as(x, high64(x, x), Halves8{0, 8, 1, 9, 2, 10, 3, 11});
+  }
   static Vector parted_bytes(Vector x) {
-    Vector halves = shuffled_as(x, x, Halves8{0, 2, 4, 6, 1, 3, 5, 7});
+    Vector halves = interleaved_halves(interleaved_halves(x));
+#ifdef __SSE2__
+    __m128i even = reinterpret_cast<__m128i>(halves & 0x00ff00ff00ff00ff);
+    __m128i odd = _mm_srli_epi16(reinterpret_cast<__m128i>(halves), 8);
+    return reinterpret_cast<Vector>(_mm_packus_epi16(even, odd));
+#else
     return shuffled_as(halves, halves, Bytes16{0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15});
+#endif
   }
   static Vector exchanged(Vector x) {
     return (x & 0xf0f0f0f00f0f0f0f) | (x >> 28 & 0x00000000f0f0f0f0) | (x << 28 & 0x0f0f0f0f00000000);
@@ -106,16 +115,19 @@ struct Vector16 {
     explicit ScaleTable(const unsigned char *table) : table_(table) {}
 
     Vector operator()(Vector x) const {
-      unsigned char bytes[16];
-      store(bytes, x);
-      for (unsigned char &byte : bytes) {
-        byte = table_[byte];
-      }
-
-      return load(bytes);
+      return Vector{looked_up(x[0]), looked_up(x[1])};
     }
 
    private:
+    uint64_t looked_up(uint64_t bytes) const {
+      uint64_t result = 0;
+      for (int i = 0; i < 64; i += 8) {
+        result |= static_cast<uint64_t>(table_[bytes >> i & 0xff]) << i;
+      }
+
+      return result;
+    }
+
     const unsigned char *table_;
   };
 
