@@ -120,13 +120,15 @@ struct Vector64 {
   template <bool kStreams>
   static void to_f32(const unsigned char *codes, const unsigned char *scales, float global, int64_t blocks,
                      unsigned char *out) {
-    each_scale_group<Vector64>(codes, scales, global, blocks, out, 4 * kBlock, finite_to_f32<kStreams>, decode_to_f32);
+    each_scale_group<Vector64>(codes, scales, global, blocks, out, 4 * kBlock, finite_to_f32<kStreams>,
+                               decode_to_f32);
   }
 
   template <bool kStreams>
   static void to_bf16(const unsigned char *codes, const unsigned char *scales, float global, int64_t blocks,
                       unsigned char *out) {
-    each_scale_group<Vector64>(codes, scales, global, blocks, out, 2 * kBlock, finite_to_bf16<kStreams>, decode_to_bf16);
+    each_scale_group<Vector64>(codes, scales, global, blocks, out, 2 * kBlock, finite_to_bf16<kStreams>,
+                               decode_to_bf16);
   }
 
  private:
@@ -152,11 +154,12 @@ struct Vector64 {
     }
   }
 
-  // The sixteen products of two blocks, rounded, are a table of 32 words. X and Y are parts of it such that packing them,
-  // quarter by quarter, leaves each block's in order.
+  // The sixteen products of two blocks, rounded, are a table of 32 words. X and Y are parts of it such that packing
+  // them, quarter by quarter, leaves each block's in order.
   template <bool kStreams>
   static void finite_to_bf16(const unsigned char *codes, const float *scales, int64_t blocks, unsigned char *out) {
-    const __m512 x = _mm512_setr_ps(0, 0.5f, 1, 1.5f, -0.0f, -0.5f, -1, -1.5f, 0, 0.5f, 1, 1.5f, -0.0f, -0.5f, -1, -1.5f);
+    const __m512 x =
+        _mm512_setr_ps(0, 0.5f, 1, 1.5f, -0.0f, -0.5f, -1, -1.5f, 0, 0.5f, 1, 1.5f, -0.0f, -0.5f, -1, -1.5f);
     const __m512 y = _mm512_setr_ps(2, 3, 4, 6, -2, -3, -4, -6, 2, 3, 4, 6, -2, -3, -4, -6);
     const Vector nibbles = _mm512_set1_epi32(0x000f000f);
     const Vector second = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 0x100010, 0x100010, 0x100010, 0x100010, 0x100010,

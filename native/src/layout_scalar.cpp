@@ -152,13 +152,15 @@ struct Vector16 {
   template <bool kStreams>
   static void to_f32(const unsigned char *codes, const unsigned char *scales, float global, int64_t blocks,
                      unsigned char *out) {
-    each_scale_group<Vector16>(codes, scales, global, blocks, out, 4 * kBlock, finite_to_f32<kStreams>, decode_to_f32);
+    each_scale_group<Vector16>(codes, scales, global, blocks, out, 4 * kBlock, finite_to_f32<kStreams>,
+                               decode_to_f32);
   }
 
   template <bool kStreams>
   static void to_bf16(const unsigned char *codes, const unsigned char *scales, float global, int64_t blocks,
                       unsigned char *out) {
-    each_scale_group<Vector16>(codes, scales, global, blocks, out, 2 * kBlock, finite_to_bf16<kStreams>, decode_to_bf16);
+    each_scale_group<Vector16>(codes, scales, global, blocks, out, 2 * kBlock, finite_to_bf16<kStreams>,
+                               decode_to_bf16);
   }
 
  private:
