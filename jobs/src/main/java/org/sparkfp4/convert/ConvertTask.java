@@ -1,5 +1,6 @@
 package org.sparkfp4.convert;
 
+import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
 import java.io.Serializable;
 import java.io.UncheckedIOException;
@@ -28,6 +29,9 @@ abstract class ConvertTask extends AbstractFunction2<TaskContext, Iterator<Integ
 
   /** Folder, in the run's own, of parts whose file is not whole. */
   private static final String PARTS = "parts";
+
+  /** Of what stands behind the bytes of a part. */
+  static final ObjectMapper JSON = new ObjectMapper();
 
   private final Broadcast<ConvertPlan> plan;
   private final Broadcast<SerializableConfiguration> conf;

@@ -1,6 +1,7 @@
 package org.sparkfp4.convert;
 
 import java.io.IOException;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import org.sparkfp4.safetensors.SafetensorsHeader;
@@ -16,15 +17,15 @@ final class FileMetadata {
   private final SourceBytes source;
   private final Map<String, String> metadata = new TreeMap<>(SafetensorsHeader.FORMAT_PT);
 
-  private FileMetadata(SourceBytes source) {
+  private FileMetadata(SourceBytes source, String layout) {
     this.source = source;
+    metadata.put(LAYOUT, layout);
   }
 
-  /** That of a file; scalars of the source are read for it. */
-  static Map<String, String> of(ConvertFile file, String layout, SourceBytes source) throws IOException {
-    FileMetadata all = new FileMetadata(source);
-    all.metadata.put(LAYOUT, layout);
-    for (ConvertItem item : file.items()) {
+  /** That of a file with these items; scalars of the source are read for it. */
+  static Map<String, String> of(List<ConvertItem> items, String layout, SourceBytes source) throws IOException {
+    FileMetadata all = new FileMetadata(source, layout);
+    for (ConvertItem item : items) {
       all.add(item);
     }
 
@@ -33,8 +34,9 @@ final class FileMetadata {
 
   private void add(ConvertItem item) throws IOException {
     if (item instanceof ConvertItem.Linears linears) {
+      Scalars scalars = source.scalars(linears.sources());
       for (QuantizedLinear linear : linears.sources()) {
-        add(linears.form(), linear.module(), source.global(linear), source.input(linear));
+        add(linears.form(), linear.module(), scalars.global(linear), scalars.input(linear));
       }
     } else if (item instanceof ConvertItem.Expert expert) {
       ExpertLayer layer = expert.layer();
