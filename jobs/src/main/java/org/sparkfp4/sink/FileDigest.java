@@ -5,6 +5,7 @@ import java.io.InputStream;
 import java.io.OutputStream;
 import java.io.Serializable;
 import java.nio.ByteBuffer;
+import org.sparkfp4.files.Sha256;
 
 /**
  * A file of a checkpoint beside its shards.
@@ -16,9 +17,7 @@ import java.nio.ByteBuffer;
 public record FileDigest(String name, long length, String sha256) implements Serializable {
   /** The digest of a file with this content. */
   public static FileDigest of(String name, byte[] content) {
-    Sha256 digest = new Sha256();
-    digest.update(ByteBuffer.wrap(content));
-    return new FileDigest(name, content.length, digest.hex());
+    return new FileDigest(name, content.length, Sha256.hex(content));
   }
 
   /** Copies a file's content and gives its digest. */

@@ -5,6 +5,7 @@ import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import org.sparkfp4.files.Sha256;
 
 /** A shard on a local file system: off-heap bytes go to the file without a copy. */
 final class LocalShardOutput implements ShardOutput {

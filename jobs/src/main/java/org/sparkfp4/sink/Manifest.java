@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.TreeMap;
+import org.sparkfp4.files.Sha256;
 import org.sparkfp4.plan.PlanOptions;
 import org.sparkfp4.plan.SourceFile;
 
@@ -83,6 +84,6 @@ public record Manifest(
 
   /** The line that {@link #DIGEST_FILE} has for a manifest of this content. */
   public static String digestLine(byte[] manifest) {
-    return FileDigest.of(FILE, manifest).sha256() + "  " + FILE + "\n";
+    return Sha256.hex(manifest) + "  " + FILE + "\n";
   }
 }

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.StreamCapabilities;
+import org.sparkfp4.files.Sha256;
 
 /** A shard on any Hadoop file system, through its output stream. */
 final class StreamShardOutput implements ShardOutput {
