@@ -7,7 +7,6 @@ import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.HashSet;
-import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import org.apache.hadoop.fs.FileStatus;
@@ -19,8 +18,8 @@ import org.sparkfp4.safetensors.Utf8Json;
 import org.sparkfp4.sink.AtomicFile;
 import org.sparkfp4.sink.Manifest;
 import org.sparkfp4.sink.OutputFolder;
+import org.sparkfp4.sink.RunKind;
 import org.sparkfp4.sink.ShardRecord;
-import org.sparkfp4.sink.StagingFolder;
 
 /** The folder that a conversion writes into, and what earlier runs left there. */
 final class ConvertFolder {
@@ -42,7 +41,7 @@ final class ConvertFolder {
 
   /** Refuses a folder that holds somebody else's files, or a begun run of another command. */
   void requireOwn() throws IOException {
-    output.requireOwn(List.of(StagingFolder.CHECKPOINT_PLAN, StagingFolder.CACHE_PLAN));
+    output.requireOwn(RunKind.CONVERSION);
   }
 
   /** Whether the folder is a finished checkpoint of a plan: its index, its files and what stands beside them. */
@@ -84,10 +83,8 @@ final class ConvertFolder {
   /** What a run that was begun says of itself; null where there is none, or a crash cut it short. */
   private JsonNode begun() throws IOException {
     try (InputStream in = fs().open(output.staging().plan())) {
-      return JSON.readTree(Utf8Json.reader(in)).path(StagingFolder.CONVERSION_PLAN);
-    } catch (FileNotFoundException e) {
-      return null;
-    } catch (JsonProcessingException e) {
+      return JSON.readTree(Utf8Json.reader(in)).path(RunKind.CONVERSION.planField());
+    } catch (FileNotFoundException | JsonProcessingException e) {
       return null;
     }
   }
@@ -124,7 +121,7 @@ final class ConvertFolder {
     }
 
     JsonNode begun = JSON.createObjectNode().set(
-        StagingFolder.CONVERSION_PLAN,
+        RunKind.CONVERSION.planField(),
         JSON.createObjectNode().put("fingerprint", fingerprint).put("target", target).put("input", input));
     AtomicFile.write(fs(), output.staging().plan(), JSON.writeValueAsBytes(begun));
   }

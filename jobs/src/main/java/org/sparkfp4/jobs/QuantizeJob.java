@@ -39,6 +39,7 @@ import org.sparkfp4.sink.BadSourceException;
 import org.sparkfp4.sink.FreeSpace;
 import org.sparkfp4.sink.OutputFolder;
 import org.sparkfp4.sink.OutputLock;
+import org.sparkfp4.sink.RunKind;
 import org.sparkfp4.sink.ShardRecord;
 import org.sparkfp4.sink.SourceChecksums;
 
@@ -92,7 +93,7 @@ final class QuantizeJob {
    * @return the records of all its shards; in a folder that was finished already, nothing is done
    */
   List<ShardRecord> run(boolean overwrite) throws IOException {
-    output.requireOwn();
+    output.requireOwn(RunKind.CHECKPOINT);
     if (output.isComplete(plan)) {
       LOG.info("{} is complete: nothing to do", output.path());
       return List.copyOf(output.finished(plan).values());

@@ -19,7 +19,8 @@ import org.apache.hadoop.fs.Path;
 import org.sparkfp4.safetensors.ChildPath;
 import org.sparkfp4.safetensors.Utf8Json;
 import org.sparkfp4.sink.AtomicFile;
-import org.sparkfp4.sink.LinkCheck;
+import org.sparkfp4.sink.OwnFolder;
+import org.sparkfp4.sink.RunKind;
 import org.sparkfp4.sink.ShardRecord;
 import org.sparkfp4.sink.StagingFolder;
 
@@ -59,21 +60,7 @@ final class KeyFolder {
 
   /** Refuses a folder that holds somebody else's files, which are never removed or overwritten. */
   void requireOwn() throws IOException {
-    if (!fs.exists(path)) {
-      return;
-    }
-
-    if (!fs.getFileStatus(path).isDirectory()) {
-      throw new IOException("Cannot write to " + path + ": it is a file; choose an empty folder, or one to be made");
-    }
-
-    LinkCheck.require(fs, path);
-    staging.requireNoRunOf(List.of(StagingFolder.CHECKPOINT_PLAN, StagingFolder.CONVERSION_PLAN));
-    FileStatus[] entries = fs.listStatus(path);
-    if (entries.length > 0 && !fs.exists(staging.root()) && read(index()) == null) {
-      throw new IOException("Cannot write to " + path + ": it is not empty and holds no cache of Spark FP4 (it has "
-          + entries[0].getPath().getName() + "); choose an empty folder");
-    }
+    OwnFolder.require(staging, RunKind.CACHE, () -> read(index()) != null);
   }
 
   /**
@@ -111,7 +98,8 @@ final class KeyFolder {
       if (there != null && !plan.fingerprint().equals(there.at("/metadata/fingerprint").asText())) {
         throw new IOException("Cannot write to " + path + ": it holds a "
             + (file.equals(index()) ? "cache" : "begun run") + " of other keys or options (from "
-            + there.at("/metadata/input").asText() + ", " + there.at("/metadata/options").asText() + "). Use another folder, or --overwrite to replace it");
+            + there.at("/metadata/input").asText() + ", " + there.at("/metadata/options").asText()
+            + "). Use another folder, or --overwrite to replace it");
       }
     }
   }
@@ -181,7 +169,7 @@ final class KeyFolder {
 
     staging.sweepAttempts();
     ObjectNode begun = JSON.createObjectNode();
-    begun.set("metadata", metadata(plan));
+    begun.set(RunKind.CACHE.planField(), metadata(plan));
     AtomicFile.write(fs, staging.plan(), JSON.writeValueAsBytes(begun));
   }
 

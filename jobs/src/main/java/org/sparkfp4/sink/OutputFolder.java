@@ -4,7 +4,6 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
 import java.io.InputStream;
-import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
@@ -79,33 +78,9 @@ public final class OutputFolder {
     }
   }
 
-  /**
-   * Refuses a folder that holds somebody else's files, or links to them: nothing that Spark FP4 did not write is ever
-   * removed or overwritten.
-   */
-  public void requireOwn() throws IOException {
-    requireOwn(List.of(StagingFolder.CACHE_PLAN, StagingFolder.CONVERSION_PLAN));
-  }
-
-  /** The same for a run beside which others have other plans, see {@link StagingFolder#requireNoRunOf}. */
-  public void requireOwn(List<String> otherPlans) throws IOException {
-    if (!fs.exists(path)) {
-      return;
-    }
-
-    if (!fs.getFileStatus(path).isDirectory()) {
-      throw new IOException("Cannot write to " + path + ": it is a file; choose an empty folder, or one to be made");
-    }
-
-    LinkCheck.require(fs, path);
-    staging.requireNoRunOf(otherPlans);
-
-    FileStatus[] entries = fs.listStatus(path);
-    if (entries.length > 0 && !fs.exists(staging.root()) && manifest() == null) {
-      throw new IOException(
-          "Cannot write to " + path + ": it is not empty and holds no run of Spark FP4 (it has "
-              + entries[0].getPath().getName() + "); choose an empty folder");
-    }
+  /** Refuses a folder that is not a run's to write into, as {@link OwnFolder} does. */
+  public void requireOwn(RunKind kind) throws IOException {
+    OwnFolder.require(staging, kind, () -> manifest() != null);
   }
 
   /**

@@ -5,7 +5,6 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
-import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.regex.Matcher;
@@ -38,25 +37,27 @@ import org.sparkfp4.safetensors.Utf8Json;
 public final class StagingFolder {
   public static final String NAME = "_sparkfp4";
 
-  /** The first field of the plan of a checkpoint. */
-  public static final String CHECKPOINT_PLAN = "fingerprint";
-
-  /** The first field of the plan of a cache of keys. */
-  public static final String CACHE_PLAN = "metadata";
-
-  /** The first field of the plan of a conversion. */
-  public static final String CONVERSION_PLAN = "conversion";
-
   private static final Pattern FIRST_FIELD = Pattern.compile("\\{\\s*\"(\\w+)\"");
   private static final Logger LOG = LoggerFactory.getLogger(StagingFolder.class);
   private static final ObjectMapper JSON = new ObjectMapper();
 
   private final FileSystem fs;
+  private final Path output;
   private final Path root;
 
   public StagingFolder(FileSystem fs, Path output) {
     this.fs = fs;
+    this.output = output;
     this.root = new Path(output, NAME);
+  }
+
+  FileSystem fs() {
+    return fs;
+  }
+
+  /** The folder that this one is in. */
+  Path output() {
+    return output;
   }
 
   public Path root() {
@@ -113,12 +114,11 @@ public final class StagingFolder {
   }
 
   /**
-   * Refuses what a run of another command began there, which would be lost.
+   * Refuses what a run of another kind began there, which would be lost.
    *
-   * @param others how other commands' plans begin: the name of their first field
    * @throws IOException naming the folder
    */
-  public void requireNoRunOf(List<String> others) throws IOException {
+  void requireNoOtherRun(RunKind own) throws IOException {
     if (!fs.exists(plan())) {
       return;
     }
@@ -129,9 +129,11 @@ public final class StagingFolder {
     }
 
     Matcher first = FIRST_FIELD.matcher(begin);
-    if (first.lookingAt() && others.contains(first.group(1))) {
-      throw new IOException("Cannot write to " + root.getParent() + ": another command began a run there; finish it, "
-          + "remove the folder, or choose another");
+    for (RunKind kind : RunKind.values()) {
+      if (kind != own && first.lookingAt() && first.group(1).equals(kind.planField())) {
+        throw new IOException("Cannot write to " + output + ": another command began a run there; finish it, remove the "
+            + "folder, or choose another");
+      }
     }
   }
 

@@ -40,14 +40,14 @@ class OutputFolderTest {
 
   @Test
   void emptyOrMissingFolderIsOwn() throws IOException {
-    output.requireOwn();
-    new OutputFolder(fs, new Path(output.path(), "none")).requireOwn();
+    output.requireOwn(RunKind.CHECKPOINT);
+    new OutputFolder(fs, new Path(output.path(), "none")).requireOwn(RunKind.CHECKPOINT);
   }
 
   @Test
   void foreignFilesAreNeverTouched() throws IOException {
     put("weights.safetensors", "x");
-    assertThatThrownBy(output::requireOwn)
+    assertThatThrownBy(() -> output.requireOwn(RunKind.CHECKPOINT))
         .isInstanceOf(IOException.class)
         .hasMessageContaining("it is not empty and holds no run of Spark FP4 (it has weights.safetensors)");
   }
@@ -72,7 +72,7 @@ class OutputFolderTest {
         new Manifest(
             "p", "a", plan.input(), "f", plan.options(), plan.sources(), List.of(record(0, "a", 4)), List.of());
     Files.write(temporary.resolve(Manifest.FILE), JSON.writeValueAsBytes(manifest));
-    output.requireOwn();
+    output.requireOwn(RunKind.CHECKPOINT);
     output.requireSamePlan(plan, CONF);
     assertThatThrownBy(() -> output.requireSamePlan(plan("b", "mlp", 1), CONF))
         .hasMessageContaining("it holds a checkpoint of another plan");
@@ -137,7 +137,7 @@ class OutputFolderTest {
   void fileIsNoFolder() throws IOException {
     put("file", "x");
     OutputFolder file = new OutputFolder(fs, new Path(output.path(), "file"));
-    assertThatThrownBy(file::requireOwn)
+    assertThatThrownBy(() -> file.requireOwn(RunKind.CHECKPOINT))
         .isInstanceOf(IOException.class)
         .hasMessage("Cannot write to " + file.path() + ": it is a file; choose an empty folder, or one to be made");
   }

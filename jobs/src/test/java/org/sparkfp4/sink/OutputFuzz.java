@@ -49,7 +49,7 @@ class OutputFuzz {
     OutputFolder out = new OutputFolder(fs, new org.apache.hadoop.fs.Path(output.toString()));
 
     Hostile.read(data.length, () -> {
-      out.requireOwn();
+      out.requireOwn(RunKind.CHECKPOINT);
       out.finished(PLAN);
       out.isComplete(PLAN);
       out.requireSamePlan(PLAN, new Configuration(false));
