@@ -98,7 +98,7 @@ final class ConvertFolder {
     }
 
     Map<String, Long> lengths = output.lengths();
-    Path parts = ConvertTask.parts(output.staging());
+    Path parts = output.staging().parts();
     if (fs().exists(parts)) {
       for (FileStatus part : fs().listStatus(parts)) {
         lengths.put(part.getPath().getName(), part.getLen());
@@ -114,7 +114,7 @@ final class ConvertFolder {
   void begin(String fingerprint, String input, String target, boolean overwrite) throws IOException {
     if (overwrite) {
       output.clear();
-      fs().delete(ConvertTask.parts(output.staging()), true);
+      fs().delete(output.staging().parts(), true);
     } else {
       output.unpublish();
       output.staging().sweepAttempts();

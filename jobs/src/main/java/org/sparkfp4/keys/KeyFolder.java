@@ -135,7 +135,7 @@ final class KeyFolder {
   Map<Integer, ShardRecord> finished(KeyPlan plan) throws IOException {
     Map<Integer, ShardRecord> records = new TreeMap<>(staging.finished());
     Map<String, Long> lengths = lengths(path);
-    lengths.putAll(lengths(KeyTask.parts(staging)));
+    lengths.putAll(lengths(staging.parts()));
     records.values().removeIf(record -> !record.fingerprint().equals(plan.fingerprint())
         || !Long.valueOf(record.length()).equals(lengths.get(record.file())));
     return records;
@@ -157,7 +157,7 @@ final class KeyFolder {
     if (overwrite) {
       fs.delete(index(), false);
       staging.clearRun();
-      fs.delete(KeyTask.parts(staging), true);
+      fs.delete(staging.parts(), true);
       for (String name : lengths(path).keySet()) {
         if (name.matches(FILE)) {
           fs.delete(new Path(path, name), false);

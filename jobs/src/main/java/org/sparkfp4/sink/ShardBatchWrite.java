@@ -6,7 +6,6 @@ import java.io.IOException;
 import java.io.OutputStream;
 import java.util.Set;
 import java.util.TreeSet;
-import java.util.UUID;
 import java.util.zip.GZIPOutputStream;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.api.java.JavaSparkContext;
@@ -71,8 +70,7 @@ final class ShardBatchWrite implements BatchWrite {
         context.broadcast(new SerializableConfiguration(spark.sessionState().newHadoopConf())),
         new WriteTarget(
             plan.input(), plan.sources(), plan.slabBytes(), plan.options().isGptq(), kernels,
-            plan.fingerprint(), output.toString(), commit, UUID.randomUUID().toString().substring(0, 8),
-            layoutToName()));
+            plan.fingerprint(), TaskOutput.ofNewRun(output, commit), layoutToName()));
   }
 
   /** Both layouts of activations have the same names, dtypes and shapes. */

@@ -76,6 +76,11 @@ public final class StagingFolder {
     return new Path(root, "amax.json");
   }
 
+  /** Parts that are there until the file that is put together of them is whole. */
+  public Path parts() {
+    return new Path(root, "parts");
+  }
+
   private Path records() {
     return new Path(root, "shards");
   }
@@ -88,12 +93,8 @@ public final class StagingFolder {
    * Where an attempt at a shard is written. The run's own id is part of the name: an attempt of an earlier run that is
    * still alive on a lost executor must not write into the same file.
    */
-  public Path attempt(String run, int shard, long task) {
-    return attempt(String.format("%05d-%s-%d", shard, run, task));
-  }
-
-  Path attempt(String name) {
-    return new Path(attempts(), name);
+  Path attempt(String run, int shard, long task) {
+    return new Path(attempts(), String.format("%05d-%s-%d", shard, run, task));
   }
 
   /**

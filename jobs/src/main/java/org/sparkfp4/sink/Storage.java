@@ -26,8 +26,24 @@ public record Storage(FileSystem fs, boolean atomicRename) {
     return new Storage(fs, rename);
   }
 
+  /**
+   * Begins a file in the place of what was there.
+   *
+   * @throws IOException naming the file and what to do
+   */
+  ShardOutput create(Path path) throws IOException {
+    try {
+      fs.mkdirs(path.getParent());
+      java.nio.file.Path local = local(path);
+      return new NamedShardOutput(
+          path, local != null ? new LocalShardOutput(local) : new StreamShardOutput(fs.create(path, true)));
+    } catch (IOException e) {
+      throw NamedShardOutput.failure(path, e);
+    }
+  }
+
   /** The file's path on this machine's own file system, or null when the storage is another. */
-  java.nio.file.Path local(Path path) {
+  private java.nio.file.Path local(Path path) {
     return fs.getUri().getScheme().equals("file") ? java.nio.file.Path.of(path.toUri().getPath()) : null;
   }
 }
