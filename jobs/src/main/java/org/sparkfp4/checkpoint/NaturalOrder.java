@@ -1,4 +1,4 @@
-package org.sparkfp4.keys;
+package org.sparkfp4.checkpoint;
 
 import java.util.Comparator;
 import java.util.regex.Matcher;
