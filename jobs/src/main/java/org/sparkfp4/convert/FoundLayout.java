@@ -12,28 +12,31 @@ import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.safetensors.RawFileSystem;
 import org.sparkfp4.safetensors.SafetensorsHeader;
 
-/** Tells in which layout a checkpoint has NVFP4 layers, from its headers alone, whoever wrote it. */
-public final class FoundLayout {
-  private FoundLayout() {}
-
+/**
+ * How a checkpoint has NVFP4 layers, as its headers alone tell, whoever wrote it.
+ *
+ * @param name of the layout
+ * @param weightOnly whether no layer has a scale for activations
+ */
+public record FoundLayout(String name, boolean weightOnly) {
   /**
-   * The name of the layout; empty where there are no NVFP4 layers. Stacked experts are told by their files' metadata, for
-   * which headers are read once more.
+   * The layout; empty where there are no NVFP4 layers. Headers are read once more, for their metadata.
    *
    * @throws IllegalArgumentException if metadata says that experts are stacked, and not how
    */
-  public static Optional<String> of(Configuration conf, Checkpoint checkpoint) throws IOException {
-    Optional<String> stacked = stacked(conf, checkpoint);
+  public static Optional<FoundLayout> of(Configuration conf, Checkpoint checkpoint) throws IOException {
+    Optional<FoundLayout> stacked = stacked(conf, checkpoint);
     return stacked.isPresent() ? stacked : ofModules(checkpoint);
   }
 
   /** The layout of stacked experts; empty where none are stacked for a runtime. */
-  public static Optional<String> stacked(Configuration conf, Checkpoint checkpoint) throws IOException {
+  public static Optional<FoundLayout> stacked(Configuration conf, Checkpoint checkpoint) throws IOException {
     FileSystem fs = RawFileSystem.of(checkpoint.path(), conf);
     for (SafetensorsHeader header : HeaderReader.read(fs, checkpoint.shards())) {
       for (Map.Entry<String, String> entry : header.metadata().entrySet()) {
         if (entry.getKey().startsWith(StackDescription.KEY)) {
-          return Optional.of(StackDescription.parse(entry.getKey(), entry.getValue()).layout());
+          StackDescription stack = StackDescription.parse(entry.getKey(), entry.getValue());
+          return Optional.of(new FoundLayout(stack.layout(), stack.inputs().stream().allMatch(String::isEmpty)));
         }
       }
     }
@@ -41,16 +44,11 @@ public final class FoundLayout {
     return Optional.empty();
   }
 
-  private static Optional<String> ofModules(Checkpoint checkpoint) {
+  private static Optional<FoundLayout> ofModules(Checkpoint checkpoint) {
     return Stream.of(ModuleForm.values())
         .filter(form -> checkpoint.tensors().stream().map(LocatedTensor::name).anyMatch(form::isGlobal))
-        .map(ModuleForm::layout)
+        .map(form -> new FoundLayout(
+            form.layout(), checkpoint.tensors().stream().map(LocatedTensor::name).noneMatch(form::isInput)))
         .findFirst();
-  }
-
-  /** Whether NVFP4 layers have scales for activations, by the names of tensors. */
-  public static boolean hasInputScales(Checkpoint checkpoint) {
-    return checkpoint.tensors().stream().map(LocatedTensor::name).anyMatch(name ->
-        name.endsWith("input_scale") || name.endsWith("input_global_scale"));
   }
 }

@@ -70,7 +70,16 @@ enum ModuleForm {
 
   /** Whether a tensor is a global scale in this form, of a module or of the stacked experts of one. */
   boolean isGlobal(String tensor) {
-    return tensor.endsWith("." + global) || tensor.endsWith("_" + global);
+    return isPart(tensor, global);
+  }
+
+  /** Whether it is a scale of activations likewise. */
+  boolean isInput(String tensor) {
+    return isPart(tensor, input);
+  }
+
+  private static boolean isPart(String tensor, String part) {
+    return tensor.endsWith("." + part) || tensor.endsWith("_" + part);
   }
 
   /**

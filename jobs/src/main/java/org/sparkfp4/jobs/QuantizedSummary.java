@@ -29,18 +29,20 @@ record QuantizedSummary(
     Manifest manifest = folder == null ? null : folder.manifest();
     PlanOptions options = manifest == null ? null : manifest.options();
     if (options == null) {
-      String layout = FoundLayout.of(conf, checkpoint).orElse(null);
-      return layout == null ? null : new QuantizedSummary(scheme(checkpoint), layout, null, null, null, null);
+      FoundLayout found = FoundLayout.of(conf, checkpoint).orElse(null);
+      return found == null
+          ? null
+          : new QuantizedSummary(scheme(found.weightOnly()), found.name(), null, null, null, null);
     }
 
     boolean isActivations = options.targets().equals(ActivationPlanner.TARGETS);
     return new QuantizedSummary(
-        isActivations ? ActivationPlanner.TARGETS : scheme(checkpoint), options.layout(), manifest.producer(),
+        isActivations ? ActivationPlanner.TARGETS : scheme(options.weightOnly()), options.layout(), manifest.producer(),
         manifest.input(), options.targets(), options.scaleSearch());
   }
 
-  private static String scheme(Checkpoint checkpoint) {
-    return FoundLayout.hasInputScales(checkpoint) ? "W4A4" : "W4A16";
+  private static String scheme(boolean weightOnly) {
+    return weightOnly ? "W4A16" : "W4A4";
   }
 
   void print(PrintWriter out) {

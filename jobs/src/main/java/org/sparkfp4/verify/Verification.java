@@ -141,7 +141,7 @@ public final class Verification {
     }
 
     Optional<String> stacked = options == null
-        ? FoundLayout.stacked(conf, quantized)
+        ? FoundLayout.stacked(conf, quantized).map(FoundLayout::name)
         : ExpertLayout.named(options.layout()).map(ExpertLayout::optionName);
     if (stacked.isPresent()) {
       throw new IllegalArgumentException("Cannot hold " + folder + " against its source: its experts are arranged for a "

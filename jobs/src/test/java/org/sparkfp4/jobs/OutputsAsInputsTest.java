@@ -66,6 +66,7 @@ class OutputsAsInputsTest {
   void inspectFindsTheLayoutByNamesAndMetadata(String layout) throws IOException {
     Path copy = copy(layout, "without-" + layout);
     Files.delete(copy.resolve("sparkfp4-manifest.json"));
+    Files.delete(copy.resolve("sparkfp4-manifest.json.sha256"));
 
     String told = succeed("inspect", copy.toString());
     assertThat(told).contains("format        NVFP4 (W4A4), layout " + layout + "\n", "manifest      none: ")
