@@ -9,6 +9,7 @@ import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.convert.ConvertJob;
 import org.sparkfp4.convert.ConvertRequest;
 import org.sparkfp4.kernels.KernelChoice;
+import org.sparkfp4.plan.ByteSize;
 import org.sparkfp4.safetensors.RawFileSystem;
 import org.sparkfp4.sink.OutputFolder;
 import org.sparkfp4.sink.Storage;

@@ -15,6 +15,7 @@ import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.jobs.synthetic.ModelSizing;
 import org.sparkfp4.jobs.synthetic.SyntheticCheckpoint;
 import org.sparkfp4.jobs.synthetic.SyntheticFamily;
+import org.sparkfp4.plan.ByteSize;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.safetensors.DType;
 import org.sparkfp4.safetensors.RawFileSystem;
