@@ -34,6 +34,9 @@ import org.sparkfp4.safetensors.Utf8Json;
 public final class Checkpoint {
   public static final String CONFIG = "config.json";
 
+  /** Where checkpoints of ModelOpt say a second time how they are quantized. */
+  public static final String QUANT_CONFIG = "hf_quant_config.json";
+
   // Python writes infinities and NaN without quotes, and some models' config.json have them
   private static final ObjectMapper JSON = JsonMapper.builder()
       .enable(DeserializationFeature.FAIL_ON_READING_DUP_TREE_KEY, DeserializationFeature.FAIL_ON_TRAILING_TOKENS)

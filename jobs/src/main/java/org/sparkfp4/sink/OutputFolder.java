@@ -13,6 +13,7 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.sparkfp4.checkpoint.CheckpointIndex;
 import org.sparkfp4.layouts.ExternalWeights;
 import org.sparkfp4.layouts.IndexFile;
 import org.sparkfp4.plan.OutputShard;
@@ -21,7 +22,7 @@ import org.sparkfp4.safetensors.Utf8Json;
 
 /** The folder that a run writes into, and what earlier runs left there. */
 public final class OutputFolder {
-  public static final String INDEX = "model.safetensors.index.json";
+  public static final String INDEX = CheckpointIndex.NAME;
 
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final String SHARD =

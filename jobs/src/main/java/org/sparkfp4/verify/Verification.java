@@ -118,7 +118,7 @@ public final class Verification {
         sourceTensors(scheme), quantized, scheme, ClaimReader.isHybrid(quantized.config()), sampleOf(manifest),
         differences);
     List<QuantizationClaim> claims =
-        new ClaimReader(differences).read(scheme, quantized.config(), quantizedFolder.json("hf_quant_config.json"));
+        new ClaimReader(differences).read(scheme, quantized.config(), quantizedFolder.json(Checkpoint.QUANT_CONFIG));
     new ConfigCheck(claims, differences).check(
         match.layers().values(), match.kept(), match.stored().forms());
 

@@ -53,7 +53,7 @@ class OutputLockTest {
   void lockOfADeadProcessOfThisHostIsTakenAtOnce() throws Exception {
     Process process = new ProcessBuilder("true").start();
     process.waitFor();
-    leave(new OutputLock.Lease("dead", InetAddress.getLocalHost().getHostName(), process.pid(), 1, now()));
+    leave(new Lease("dead", InetAddress.getLocalHost().getHostName(), process.pid(), 1, now()));
     try (OutputLock held = OutputLock.acquire(fs, lock)) {
       held.requireHeld();
     }
@@ -62,17 +62,17 @@ class OutputLockTest {
   @Test
   void processNumberUsedAgainIsNotTheHolder() throws Exception {
     long pid = ProcessHandle.current().pid();
-    leave(new OutputLock.Lease("dead", InetAddress.getLocalHost().getHostName(), pid, 12345, now()));
+    leave(new Lease("dead", InetAddress.getLocalHost().getHostName(), pid, 12345, now()));
     OutputLock.acquire(fs, lock).close();
   }
 
   @Test
   void lockOfAnotherHostEndsWhenItIsNotRenewed() throws Exception {
-    leave(new OutputLock.Lease("far", "another-host", 1, 1, now()));
+    leave(new Lease("far", "another-host", 1, 1, now()));
     assertThatThrownBy(() -> OutputLock.acquire(fs, lock))
         .isInstanceOf(OutputLockedException.class)
         .hasMessageContaining("process 1 on another-host");
-    leave(new OutputLock.Lease("far", "another-host", 1, 1, now() - OutputLock.EXPIRY.toMillis() - 1000));
+    leave(new Lease("far", "another-host", 1, 1, now() - OutputLock.EXPIRY.toMillis() - 1000));
     OutputLock.acquire(fs, lock).close();
   }
 
@@ -85,7 +85,7 @@ class OutputLockTest {
   @Test
   void runThatLostItsLockMayNotPublishNorTakeTheNewOneAway() throws Exception {
     OutputLock lost = OutputLock.acquire(fs, lock);
-    leave(new OutputLock.Lease("other", "another-host", 1, 1, now()));
+    leave(new Lease("other", "another-host", 1, 1, now()));
     assertThatThrownBy(lost::requireHeld)
         .isInstanceOf(OutputLockedException.class)
         .hasMessageContaining("another run took it over");
@@ -96,7 +96,7 @@ class OutputLockTest {
   /** It died within the milliseconds that a takeover lasts. */
   @Test
   void takeoverThatItsRunAbandoned() throws IOException {
-    leave(new OutputLock.Lease("dead", "another-host", 1, 1, 0));
+    leave(new Lease("dead", "another-host", 1, 1, 0));
     Path guard = new Path(lock.getParent(), "lock-takeover");
     fs.create(guard).close();
     assertThatThrownBy(() -> OutputLock.acquire(fs, lock))
@@ -113,7 +113,7 @@ class OutputLockTest {
     ExecutorService pool = Executors.newFixedThreadPool(8);
     try {
       for (int round = 0; round < 20; round++) {
-        leave(new OutputLock.Lease("dead", "another-host", 1, 1, 0));
+        leave(new Lease("dead", "another-host", 1, 1, 0));
         List<Callable<OutputLock>> tries = new ArrayList<>();
         for (int i = 0; i < 8; i++) {
           tries.add(
@@ -148,7 +148,7 @@ class OutputLockTest {
     return System.currentTimeMillis();
   }
 
-  private void leave(OutputLock.Lease lease) throws IOException {
+  private void leave(Lease lease) throws IOException {
     write(JSON.writeValueAsBytes(lease));
   }
 
