@@ -13,7 +13,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
-import org.sparkfp4.safetensors.Utf8Json;
+import org.sparkfp4.files.Utf8Json;
 
 /**
  * {@code model.safetensors.index.json}: which shard holds which tensor.

@@ -16,18 +16,18 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.CheckpointIndex;
+import org.sparkfp4.files.RawFileSystem;
+import org.sparkfp4.files.Utf8Json;
 import org.sparkfp4.layouts.ConfigFile;
 import org.sparkfp4.layouts.ExternalWeights;
 import org.sparkfp4.layouts.Layouts;
-import org.sparkfp4.safetensors.RawFileSystem;
+import org.sparkfp4.output.Manifest;
+import org.sparkfp4.output.OutputFolder;
+import org.sparkfp4.output.OutputLock;
+import org.sparkfp4.output.PublishedFiles;
+import org.sparkfp4.output.RoundedScales;
+import org.sparkfp4.output.ShardRecord;
 import org.sparkfp4.safetensors.TensorInfo;
-import org.sparkfp4.safetensors.Utf8Json;
-import org.sparkfp4.sink.Manifest;
-import org.sparkfp4.sink.OutputFolder;
-import org.sparkfp4.sink.OutputLock;
-import org.sparkfp4.sink.PublishedFiles;
-import org.sparkfp4.sink.RoundedScales;
-import org.sparkfp4.sink.ShardRecord;
 
 /** Turns the finished files of a conversion into a checkpoint: everything beside them, and at last the index. */
 final class ConvertPublisher {

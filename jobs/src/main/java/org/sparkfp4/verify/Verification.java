@@ -29,10 +29,10 @@ import org.sparkfp4.checkpoint.SourceTensors;
 import org.sparkfp4.formats.E2M1;
 import org.sparkfp4.formats.Nvfp4Recipe;
 import org.sparkfp4.layouts.ExpertLayout;
+import org.sparkfp4.output.Manifest;
+import org.sparkfp4.output.ShardRecord;
 import org.sparkfp4.plan.SourceFile;
 import org.sparkfp4.safetensors.InvalidSafetensorsException;
-import org.sparkfp4.sink.Manifest;
-import org.sparkfp4.sink.ShardRecord;
 
 /**
  * A second reading of a quantized checkpoint beside its source, by the reference of the formats alone: no kernel, no

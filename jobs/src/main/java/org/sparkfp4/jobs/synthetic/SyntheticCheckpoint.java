@@ -18,9 +18,9 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.util.SerializableConfiguration;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.CheckpointIndex;
+import org.sparkfp4.files.RawFileSystem;
 import org.sparkfp4.jobs.JobException;
 import org.sparkfp4.safetensors.DType;
-import org.sparkfp4.safetensors.RawFileSystem;
 
 /** A checkpoint with random weights and the names, the shapes and the files of a published one. */
 public final class SyntheticCheckpoint {
