@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
@@ -13,7 +14,9 @@ import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.files.FreeSpace;
 import org.sparkfp4.output.OutputFolder;
 import org.sparkfp4.output.OutputLock;
+import org.sparkfp4.plan.ByteSize;
 import org.sparkfp4.plan.OutputShard;
+import org.sparkfp4.plan.PlanSummary;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.plan.ShardItem;
 import org.sparkfp4.safetensors.TensorInfo;
@@ -89,6 +92,20 @@ public final class StagedConversion {
   /** Bytes of the output's tensors. */
   public long dataBytes() {
     return files.stream().mapToLong(ConvertFile::dataBytes).sum();
+  }
+
+  /** A plan's summary, of the files that the second step writes instead of those of the first. */
+  public PlanSummary summary(PlanSummary first) {
+    return first.withFiles(
+        files.stream().mapToLong(file -> file.tensors().size()).sum(),
+        files.stream().map(file -> new PlanSummary.ShardSize(file.name(), file.dataBytes())).toList());
+  }
+
+  /** What the way there asks for, as a line of such a summary. */
+  public String room() {
+    return String.format(Locale.ROOT, "%-11s%s free in the output's folder while it runs: layout modelopt is made first, "
+        + "in %s, and experts are stacked from that%n",
+        "room", ByteSize.format(spaceBytes()), staged().path().getParent().getName() + "/" + STAGED);
   }
 
   /** Both steps' bytes, and those of parts beside the file that is made of them. */

@@ -12,6 +12,7 @@ import org.sparkfp4.files.RawFileSystem;
 import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.output.OutputFolder;
 import org.sparkfp4.output.Storage;
+import org.sparkfp4.plan.ByteSize;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;

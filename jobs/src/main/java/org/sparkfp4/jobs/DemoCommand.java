@@ -17,6 +17,7 @@ import org.sparkfp4.jobs.synthetic.ModelSizing;
 import org.sparkfp4.jobs.synthetic.SyntheticCheckpoint;
 import org.sparkfp4.jobs.synthetic.SyntheticFamily;
 import org.sparkfp4.output.OutputFolder;
+import org.sparkfp4.plan.ByteSize;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.safetensors.DType;
 import org.sparkfp4.verify.Verification;

@@ -23,7 +23,7 @@ final class FailureHandler implements IExecutionExceptionHandler {
   @Override
   public int handleExecutionException(Exception failure, CommandLine line, ParseResult parsed) throws Exception {
     if (failure instanceof ParameterException usage) {
-      // as if the parser had found it: message, usage, status 2
+      // as if the parser had found it: message, where help is, status 2
       return line.getParameterExceptionHandler().handleParseException(usage, parsed.originalArgs().toArray(new String[0]));
     }
 

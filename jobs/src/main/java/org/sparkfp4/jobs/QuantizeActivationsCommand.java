@@ -7,7 +7,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.Callable;
-import java.util.function.Supplier;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
@@ -25,6 +24,7 @@ import org.sparkfp4.output.OutputFolder;
 import org.sparkfp4.output.ShardRecord;
 import org.sparkfp4.output.Storage;
 import org.sparkfp4.plan.ActivationPlanner;
+import org.sparkfp4.plan.ByteSize;
 import org.sparkfp4.plan.PlanOptions;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.report.Stages;
@@ -33,7 +33,6 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /** {@code quantize-activations}: activation tensors in, NVFP4 tensors out. */
@@ -79,8 +78,8 @@ final class QuantizeActivationsCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws IOException {
-    InputScaleRule rule = option(() -> InputScaleRule.named(inputScale));
-    ActivationLayout layout = option(() -> ActivationLayout.named(layoutName));
+    InputScaleRule rule = OptionValue.of(spec, () -> InputScaleRule.named(inputScale));
+    ActivationLayout layout = OptionValue.of(spec, () -> ActivationLayout.named(layoutName));
     SparkSession spark = Session.start("sparkfp4 quantize-activations " + input);
     RunSettings settings = RunSettings.of(spark);
     Configuration conf = spark.sessionState().newHadoopConf();
@@ -93,7 +92,7 @@ final class QuantizeActivationsCommand implements Callable<Integer> {
     QuantizationPlan plan = new ActivationPlanner(
         files, layout,
         new PlanOptions(
-            layout.name(), ScaleSearch.RTN.optionName(), "activations", false,
+            layout.name(), ScaleSearch.RTN.optionName(), ActivationPlanner.TARGETS, false,
             maxShardSize == null ? 0 : maxShardSize.bytes()),
         settings.unitBytes(), amax).plan();
     KernelProbe.require(spark, settings.kernels());
@@ -158,15 +157,6 @@ final class QuantizeActivationsCommand implements Callable<Integer> {
         out.printf("no statistics of %s: its scale is that of its own largest magnitude%n", module));
     out.println(QuantizeResult.of(plan, records).text(folder));
     out.flush();
-  }
-
-  /** A value that is none of those that an option takes is a mistake in the command line. */
-  private <T> T option(Supplier<T> value) {
-    try {
-      return value.get();
-    } catch (IllegalArgumentException e) {
-      throw new ParameterException(spec.commandLine(), e.getMessage(), e);
-    }
   }
 
   private static Path qualified(Configuration conf, String folder) throws IOException {

@@ -9,6 +9,7 @@ import org.sparkfp4.jobs.synthetic.ModelShape;
 import org.sparkfp4.jobs.synthetic.ModelSizing;
 import org.sparkfp4.jobs.synthetic.SyntheticCheckpoint;
 import org.sparkfp4.jobs.synthetic.SyntheticFamily;
+import org.sparkfp4.plan.ByteSize;
 import org.sparkfp4.safetensors.DType;
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;

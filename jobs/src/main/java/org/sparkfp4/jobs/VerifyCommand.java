@@ -11,6 +11,7 @@ import org.sparkfp4.checkpoint.ModelConfig;
 import org.sparkfp4.checkpoint.ModelFamilies;
 import org.sparkfp4.checkpoint.ModelFamily;
 import org.sparkfp4.files.RawFileSystem;
+import org.sparkfp4.keys.CachedKeys;
 import org.sparkfp4.report.ExpertLoad;
 import org.sparkfp4.report.ReportFiles;
 import org.sparkfp4.report.RunReport;
@@ -97,6 +98,11 @@ final class VerifyCommand implements Callable<Integer> {
     }
 
     Configuration conf = spark.sessionState().newHadoopConf();
+    if (CachedKeys.isCache(conf, quantized)) {
+      throw new JobException("Cannot hold " + quantized + " against a checkpoint: it is a cache of keys; give it to "
+          + "verify-keys --source … --cache " + quantized);
+    }
+
     ReportFiles files = reportOption.files(spec, conf, qualified(conf, source), qualified(conf, quantized));
     ExpertLoad load = statistics == null ? null : ExpertLoad.read(conf, statistics);
     Checkpoint opened = Checkpoint.open(conf, source);

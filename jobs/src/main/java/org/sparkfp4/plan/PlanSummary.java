@@ -150,6 +150,14 @@ public record PlanSummary(
         : "no statistics of " + named + ": their input scale is 1.0";
   }
 
+  /** The same of an output whose files are made from the plan's: theirs instead. */
+  public PlanSummary withFiles(long tensors, List<ShardSize> files) {
+    return new PlanSummary(
+        family, options, tensorsIn, tensors, bytesIn, files.stream().mapToLong(ShardSize::bytes).sum(), parameters,
+        quantizedParameters, units, cutUnits, slabBytes, taskBytes, files, kept, dequantized, dequantizedBytes, carried,
+        carriedBytes, dropped, inputScales, warnings);
+  }
+
   /** The share of parameters that become FP4, 0 to 1. */
   public double quantizedShare() {
     return (double) quantizedParameters / parameters;

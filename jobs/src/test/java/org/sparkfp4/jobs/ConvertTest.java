@@ -121,8 +121,10 @@ class ConvertTest extends LayoutRuns {
   private static void assertVerifyAdvises(Path arranged, Path back) {
     SparkSubmitResult refused =
         new InProcess().run("verify", "--quantized", arranged.toString(), "--source", gatedSource.toString());
-    assertThat(refused.status()).isEqualTo(3);
-    assertThat(refused.out() + refused.err()).contains("verify what convert --to modelopt makes of it");
+    assertThat(refused.status()).isEqualTo(1);
+    assertThat(refused.out()).isEmpty();
+    assertThat(refused.err()).hasLineCount(1).startsWith("Cannot hold ")
+        .contains("verify what convert --input " + arranged + " --to modelopt makes of it", "--manifest");
     SparkSubmitResult advised =
         new InProcess().run("verify", "--quantized", back.toString(), "--source", gatedSource.toString());
     assertThat(advised.status()).as(advised.out() + advised.err()).isZero();

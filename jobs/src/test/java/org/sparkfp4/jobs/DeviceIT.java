@@ -14,6 +14,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.sparkfp4.CheckpointFiles;
 import org.sparkfp4.kernels.Device;
 import org.sparkfp4.kernels.KernelChoice;
+import org.sparkfp4.kernels.LostDevice;
 import org.sparkfp4.kernels.Nvfp4Kernels;
 
 /** The bytes of the GPU, by both ways in, are those of the CPU; without a GPU, what a user is told. */
@@ -76,6 +77,16 @@ class DeviceIT {
     assertThat(result.status()).as(result.err()).isZero();
     assertThat(result.out()).contains("rows are the same on device " + device);
     assertThat(result.err()).doesNotContain("LEAK");
+  }
+
+  /** What a sticky error of CUDA is to a task; it needs no GPU to be thrown. */
+  @Test
+  void lostDeviceEndsItsExecutorAndAnotherServes() {
+    SparkSubmitResult result = SparkSubmit.localCluster(1).program(LostDevice.class).run();
+
+    assertThat(result.status()).as(result.err()).isZero();
+    assertThat(result.out()).isEqualTo("served by executor 1\n"); // the first was 0
+    assertThat(result.err()).contains("Lost executor 0 ");
   }
 
   @Test

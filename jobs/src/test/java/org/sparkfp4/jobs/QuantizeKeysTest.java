@@ -225,6 +225,53 @@ class QuantizeKeysTest {
     assertThat(cache(folder.resolve("files"), "keys-00002-of-00003.safetensors")).containsOnlyKeys("a.10.index_k");
   }
 
+  /** Names and lengths of files tell of other keys where a table has files; elsewhere the keys do. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void otherRowsOfATableWithoutFilesAreAnotherRun(boolean isBinary) throws IOException {
+    String table = TableWithoutFiles.class.getName() + ":" + folder.resolve("table");
+    List<Object> arguments = new ArrayList<>(List.of("--table", table, "--output", folder.resolve("cache")));
+    if (isBinary) {
+      arguments.addAll(List.of("--key-type", "F32"));
+    }
+
+    byte[] keys = new byte[3 * DIM * Float.BYTES];
+    random.nextBytes(keys);
+    for (int i = 3; i < keys.length; i += 4) {
+      keys[i] = 0x3C;
+    }
+
+    writeTable(keys, isBinary, 0, 1, 2);
+    succeed(arguments.toArray());
+    Map<String, String> made = Outputs.identities(folder.resolve("cache"), "");
+    writeTable(keys, isBinary, 2, 0, 1);
+    succeed(arguments.toArray());
+    assertThat(Outputs.identities(folder.resolve("cache"), "")).as("rows in another order").isEqualTo(made);
+
+    keys[DIM * Float.BYTES + 2] ^= 0x40;
+    writeTable(keys, isBinary, 0, 1, 2);
+    SparkSubmitResult other = run(arguments.toArray());
+    assertThat(other.status()).isEqualTo(1);
+    assertThat(other.err()).startsWith("Cannot write to ").contains("--overwrite").hasLineCount(1);
+    assertThat(Outputs.identities(folder.resolve("cache"), "")).isEqualTo(made);
+    arguments.add("--overwrite");
+    succeed(arguments.toArray());
+  }
+
+  private void writeTable(byte[] keys, boolean isBinary, int... order) {
+    List<Row> rows = new ArrayList<>();
+    for (int token : order) {
+      byte[] key = Arrays.copyOfRange(keys, token * DIM * Float.BYTES, (token + 1) * DIM * Float.BYTES);
+      rows.add(RowFactory.create("l", (long) token, isBinary ? key : boxed(key)));
+    }
+
+    TestSpark.session().createDataFrame(rows, new StructType()
+            .add("layer", DataTypes.StringType)
+            .add("slot", DataTypes.LongType)
+            .add("key", isBinary ? DataTypes.BinaryType : DataTypes.createArrayType(DataTypes.FloatType)))
+        .coalesce(1).write().mode("overwrite").parquet(folder.resolve("table").toString());
+  }
+
   private static List<Float> boxed(byte[] key) {
     List<Float> values = new ArrayList<>();
     for (float value : ElementType.F32.floats(key)) {

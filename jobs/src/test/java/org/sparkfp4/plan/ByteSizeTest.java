@@ -1,4 +1,4 @@
-package org.sparkfp4.jobs;
+package org.sparkfp4.plan;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -25,8 +25,9 @@ class ByteSizeTest {
 
   @Test
   void writesForReaders() {
-    assertThat(ByteSize.format(1023)).isEqualTo("1023 bytes");
-    assertThat(ByteSize.format(1536)).isEqualTo("1.5 KiB");
-    assertThat(ByteSize.format(16L << 30)).isEqualTo("16.0 GiB");
+    assertThat(ByteSize.format(999)).isEqualTo("999 bytes");
+    assertThat(ByteSize.format(1000)).isEqualTo("1.00 kB");
+    assertThat(ByteSize.format(16L << 30)).isEqualTo("17.18 GB");
+    assertThat(new ByteSize(5_000_000_000L)).hasToString("5.00 GB");
   }
 }

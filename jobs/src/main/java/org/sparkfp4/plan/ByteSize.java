@@ -1,4 +1,4 @@
-package org.sparkfp4.jobs;
+package org.sparkfp4.plan;
 
 import java.util.Locale;
 import java.util.Map;
@@ -7,7 +7,8 @@ import java.util.regex.Pattern;
 
 /**
  * A number of bytes as people write it: {@code 16GiB}, {@code 5GB}, {@code 1.5 TB}, {@code 4096}. KB, MB, GB, TB are
- * powers of 1000; KiB, MiB, GiB, TiB powers of 1024.
+ * powers of 1000; KiB, MiB, GiB, TiB powers of 1024. What is written is in the former, as disks, hubs of models and rates
+ * are.
  */
 public record ByteSize(long bytes) {
   private static final Pattern FORM = Pattern.compile("(\\d+(?:\\.\\d+)?)\\s*([A-Za-z]*)");
@@ -32,17 +33,17 @@ public record ByteSize(long bytes) {
     return new ByteSize((long) bytes);
   }
 
-  /** A size for a reader, such as {@code 15.9 GiB}. */
+  /** A size for a reader, such as {@code 15.91 GB}: in the largest unit that leaves a digit before the point. */
   public static String format(long bytes) {
-    String[] names = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    String[] names = {"bytes", "kB", "MB", "GB", "TB", "PB", "EB"};
     double value = bytes;
     int unit = 0;
-    while (value >= 1024 && unit < names.length - 1) {
-      value /= 1024;
+    while (value >= 1000 && unit < names.length - 1) {
+      value /= 1000;
       unit++;
     }
 
-    return unit == 0 ? bytes + " bytes" : String.format(Locale.ROOT, "%.1f %s", value, names[unit]);
+    return unit == 0 ? bytes + " bytes" : String.format(Locale.ROOT, "%.2f %s", value, names[unit]);
   }
 
   @Override
