@@ -18,7 +18,6 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /** {@code convert}: an NVFP4 checkpoint in, the same weights in another layout out. */
@@ -90,11 +89,8 @@ final class ConvertCommand implements Callable<Integer> {
   }
 
   private ConvertRequest request() {
-    try {
-      return new ConvertRequest(target, initializerNames.file(), maxShardSize == null ? 0 : maxShardSize.bytes());
-    } catch (IllegalArgumentException e) {
-      throw new ParameterException(spec.commandLine(), e.getMessage(), e);
-    }
+    return OptionValue.of(spec, () -> new ConvertRequest(
+        target, initializerNames.file(), maxShardSize == null ? 0 : maxShardSize.bytes()));
   }
 
   private void print(String text) {
