@@ -19,6 +19,8 @@ class UsageHandlerTest {
         + "--scale-search? | quantize",
     "quantize --input a --output b --dryrun | Unknown option: '--dryrun' (did you mean --dry-run? | quantize",
     "quantize --input a | Missing required option: '--output=DIR' | quantize",
+    "quantize --input a --outputt=b | Missing required option: '--output=DIR', and there is no --outputt (did you mean "
+        + "--output? | quantize",
     "quantize --input a --output b --max-shard-size 5XB | Invalid value for option '--max-shard-size': | quantize",
     "quantize --input a --output b --layout foo | Invalid layout: foo; known are modelopt | quantize",
     "calibrate --table activations --output s | Invalid table: activations, must be FORMAT:PATH | calibrate",
