@@ -1,5 +1,7 @@
 package org.sparkfp4.convert;
 
+import com.fasterxml.jackson.core.type.TypeReference;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
 import java.util.List;
 import java.util.Map;
@@ -13,6 +15,7 @@ import org.sparkfp4.safetensors.TensorInfo;
  */
 final class FileMetadata {
   private static final String LAYOUT = "sparkfp4.layout";
+  private static final ObjectMapper JSON = new ObjectMapper();
 
   private final SourceBytes source;
   private final Map<String, String> metadata = new TreeMap<>(SafetensorsHeader.FORMAT_PT);
@@ -30,6 +33,16 @@ final class FileMetadata {
     }
 
     return all.metadata;
+  }
+
+  /** A file's metadata as it waits behind a part's bytes. */
+  static byte[] json(Map<String, String> metadata) throws IOException {
+    return JSON.writeValueAsBytes(metadata);
+  }
+
+  /** Reads {@link #json}. */
+  static Map<String, String> parse(byte[] json) throws IOException {
+    return JSON.readValue(json, new TypeReference<>() {});
   }
 
   private void add(ConvertItem item) throws IOException {
@@ -55,11 +68,11 @@ final class FileMetadata {
   private void add(ModuleForm form, String module, GlobalScale global, GlobalScale input) {
     ModuleForm other = form == ModuleForm.MODELOPT ? ModuleForm.COMPRESSED_TENSORS : ModuleForm.MODELOPT;
     if (global.reciprocal() != form.reciprocal()) {
-      metadata.put(SourceModel.BITS + other.global(module), global.text());
+      metadata.put(GlobalScale.KEY + other.global(module), global.text());
     }
 
     if (input != null && input.reciprocal() != form.reciprocal()) {
-      metadata.put(SourceModel.BITS + other.input(module), input.text());
+      metadata.put(GlobalScale.KEY + other.input(module), input.text());
     }
   }
 }

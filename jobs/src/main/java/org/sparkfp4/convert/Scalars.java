@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
 import org.sparkfp4.checkpoint.LocatedTensor;
-import org.sparkfp4.sink.SourceFiles;
+import org.sparkfp4.output.SourceFiles;
 
 /**
  * The scales of some layers' tensors and of their activations. Those that follow one another in a file, as they do where
@@ -72,7 +72,7 @@ final class Scalars {
   /**
    * A layer's global scale in the form that it was made in.
    *
-   * @throws org.sparkfp4.sink.BadSourceException if it is not positive and finite
+   * @throws org.sparkfp4.output.BadSourceException if it is not positive and finite
    */
   GlobalScale global(QuantizedLinear linear) {
     return scale(linear, linear.global(), linear.globalOrigin());

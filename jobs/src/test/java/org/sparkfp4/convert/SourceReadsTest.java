@@ -15,10 +15,10 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.sparkfp4.TestSpark;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.LocatedTensor;
-import org.sparkfp4.sink.OutputFolder;
-import org.sparkfp4.sink.SourceFiles;
-import org.sparkfp4.sink.SourcePieces;
-import org.sparkfp4.sink.Storage;
+import org.sparkfp4.output.OutputFolder;
+import org.sparkfp4.output.SourceFiles;
+import org.sparkfp4.output.SourcePieces;
+import org.sparkfp4.output.Storage;
 
 /** How often a conversion reads its source. */
 class SourceReadsTest {
