@@ -53,11 +53,11 @@ final class FileMetadata {
   private void add(ModuleForm form, String module, GlobalScale global, GlobalScale input) {
     ModuleForm other = form == ModuleForm.MODELOPT ? ModuleForm.COMPRESSED_TENSORS : ModuleForm.MODELOPT;
     if (global.reciprocal() != form.reciprocal()) {
-      metadata.put(SourceModel.BITS + other.global(module), global.text());
+      metadata.put(GlobalScale.KEY + other.global(module), global.text());
     }
 
     if (input != null && input.reciprocal() != form.reciprocal()) {
-      metadata.put(SourceModel.BITS + other.input(module), input.text());
+      metadata.put(GlobalScale.KEY + other.input(module), input.text());
     }
   }
 }

@@ -11,10 +11,10 @@ import org.apache.hadoop.fs.FileSystem;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.HeaderReader;
 import org.sparkfp4.checkpoint.LocatedTensor;
+import org.sparkfp4.files.RawFileSystem;
 import org.sparkfp4.layouts.ExpertLayout;
 import org.sparkfp4.layouts.StackPart;
 import org.sparkfp4.safetensors.DType;
-import org.sparkfp4.safetensors.RawFileSystem;
 import org.sparkfp4.safetensors.SafetensorsHeader;
 
 /**

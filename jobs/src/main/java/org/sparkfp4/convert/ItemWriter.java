@@ -7,8 +7,8 @@ import java.util.Arrays;
 import java.util.List;
 import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.layouts.Fc;
+import org.sparkfp4.output.RoundedScales;
 import org.sparkfp4.safetensors.TensorInfo;
-import org.sparkfp4.sink.RoundedScales;
 
 /** Writes the items of a file. What it holds does not grow with the file: a piece of a tensor, or an expert. */
 final class ItemWriter {

@@ -7,8 +7,8 @@ import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.formats.BlockScaleLayout;
 import org.sparkfp4.formats.Bytes;
 import org.sparkfp4.formats.Nvfp4;
-import org.sparkfp4.sink.BadSourceException;
-import org.sparkfp4.sink.SourceFiles;
+import org.sparkfp4.output.BadSourceException;
+import org.sparkfp4.output.SourceFiles;
 
 /** Bytes of the source's tensors, and what is asked of them. */
 final class SourceBytes {

@@ -11,15 +11,16 @@ import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.LocatedTensor;
+import org.sparkfp4.files.FreeSpace;
+import org.sparkfp4.kernels.KernelChoice;
+import org.sparkfp4.output.OutputFolder;
+import org.sparkfp4.output.OutputLock;
 import org.sparkfp4.plan.ByteSize;
 import org.sparkfp4.plan.OutputShard;
 import org.sparkfp4.plan.PlanSummary;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.plan.ShardItem;
 import org.sparkfp4.safetensors.TensorInfo;
-import org.sparkfp4.sink.FreeSpace;
-import org.sparkfp4.sink.OutputFolder;
-import org.sparkfp4.sink.OutputLock;
 
 /**
  * An output in two steps: a checkpoint in ModelOpt's layout in the run's own folder, then the same weights in a layout of
@@ -130,11 +131,11 @@ public final class StagedConversion {
    *
    * @param overwrite whether what another plan left may be replaced
    * @param commit how files get their names
-   * @param tier of the kernels that arrange experts
+   * @param kernels that arrange experts, as {@link ConvertJob#plan} takes them
    * @param producer the product's name and version
    * @return what could not be kept, in words
    */
-  public String run(SparkSession spark, Step first, boolean overwrite, String commit, String tier, String producer)
+  public String run(SparkSession spark, Step first, boolean overwrite, String commit, KernelChoice kernels, String producer)
       throws IOException {
     folder.requireOwn();
     if (!overwrite) {
@@ -154,7 +155,7 @@ public final class StagedConversion {
       folder.begin(fingerprint, plan.input(), request.target(), overwrite);
       first.run();
       Checkpoint made = Checkpoint.open(spark.sessionState().newHadoopConf(), staged().path().toString());
-      ConvertJob job = ConvertJob.plan(spark, made, request, output, commit, tier, producer).named(fingerprint);
+      ConvertJob job = ConvertJob.plan(spark, made, request, output, commit, kernels, producer).named(fingerprint);
       return job.finish(lock, Provenance.of(staged().manifest()));
     }
   }

@@ -15,11 +15,17 @@ import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.ModelFamily;
 import org.sparkfp4.convert.ConvertRequest;
 import org.sparkfp4.convert.StagedConversion;
+import org.sparkfp4.files.AtomicFile;
+import org.sparkfp4.files.RawFileSystem;
 import org.sparkfp4.formats.ScaleSearch;
 import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.layouts.ExpertLayout;
 import org.sparkfp4.layouts.Layout;
 import org.sparkfp4.layouts.Layouts;
+import org.sparkfp4.output.CheckpointPublisher;
+import org.sparkfp4.output.OutputFolder;
+import org.sparkfp4.output.ShardRecord;
+import org.sparkfp4.output.Storage;
 import org.sparkfp4.plan.ByteSize;
 import org.sparkfp4.plan.PlanOptions;
 import org.sparkfp4.plan.PlanSummary;
@@ -29,12 +35,6 @@ import org.sparkfp4.plan.Targets;
 import org.sparkfp4.report.ExpertLoad;
 import org.sparkfp4.report.ReportFiles;
 import org.sparkfp4.report.Stages;
-import org.sparkfp4.safetensors.RawFileSystem;
-import org.sparkfp4.sink.AtomicFile;
-import org.sparkfp4.sink.CheckpointPublisher;
-import org.sparkfp4.sink.OutputFolder;
-import org.sparkfp4.sink.ShardRecord;
-import org.sparkfp4.sink.Storage;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -195,7 +195,7 @@ final class QuantizeCommand implements Callable<Integer> {
         records.addAll(job.run(overwrite));
       } else {
         String kept = conversion.run(
-            spark, () -> records.addAll(job.run(false)), overwrite, settings.commit(), kernels.tier(),
+            spark, () -> records.addAll(job.run(false)), overwrite, settings.commit(), kernels,
             Version.product());
         stages.end("arrange experts in layout " + layout, 0, 0);
         AtomicFile.write(out.fs(), out.report(), publication.report(records, folder).json());

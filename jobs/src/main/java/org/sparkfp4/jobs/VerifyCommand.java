@@ -10,24 +10,24 @@ import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.checkpoint.ModelConfig;
 import org.sparkfp4.checkpoint.ModelFamilies;
 import org.sparkfp4.checkpoint.ModelFamily;
+import org.sparkfp4.files.RawFileSystem;
 import org.sparkfp4.keys.CachedKeys;
 import org.sparkfp4.report.ExpertLoad;
 import org.sparkfp4.report.ReportFiles;
 import org.sparkfp4.report.RunReport;
 import org.sparkfp4.report.Stages;
-import org.sparkfp4.safetensors.RawFileSystem;
 import org.sparkfp4.verify.ManifestResult;
 import org.sparkfp4.verify.ManifestVerification;
 import org.sparkfp4.verify.SampleSize;
 import org.sparkfp4.verify.Verification;
 import org.sparkfp4.verify.VerificationResult;
+import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
-import picocli.CommandLine;
 
 /** {@code verify}: a quantized checkpoint read once more, beside its source. */
 @Command(

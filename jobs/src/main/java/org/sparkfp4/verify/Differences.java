@@ -4,7 +4,7 @@ import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
-import org.sparkfp4.jobs.Printable;
+import org.sparkfp4.files.Printable;
 
 /** What a verification found: the first differences in words, the others counted. */
 final class Differences implements Serializable {

@@ -23,11 +23,11 @@ import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.formats.E4M3;
 import org.sparkfp4.kernels.LayoutKernels;
 import org.sparkfp4.layouts.ExpertLayout;
+import org.sparkfp4.output.BadSourceException;
+import org.sparkfp4.output.RoundedScales;
+import org.sparkfp4.output.SourceFiles;
+import org.sparkfp4.output.SourcePieces;
 import org.sparkfp4.safetensors.TensorInfo;
-import org.sparkfp4.sink.BadSourceException;
-import org.sparkfp4.sink.RoundedScales;
-import org.sparkfp4.sink.SourceFiles;
-import org.sparkfp4.sink.SourcePieces;
 
 class LayerWriterTest {
   @TempDir

@@ -56,7 +56,7 @@ class CacheChecksTest {
   }
 
   private static SparkSubmitResult run(Object... arguments) {
-    return new InProcess().run(Arrays.stream(arguments).map(Object::toString).toArray(String[]::new));
+    return new InProcess().runAll(arguments);
   }
 
   private static void assertDone(SparkSubmitResult result) {
