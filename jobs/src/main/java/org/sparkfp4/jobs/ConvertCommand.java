@@ -68,7 +68,7 @@ final class ConvertCommand implements Callable<Integer> {
     ConvertRequest request = request();
     SparkSession spark = Session.start("sparkfp4 convert " + input);
     RunSettings settings = RunSettings.of(spark);
-    KernelChoice kernels = ConvertJob.kernelsFor(device.onHost(settings.kernels(), spec.commandLine()));
+    KernelChoice kernels = ConvertJob.kernelsFor(OptionValue.of(spec, () -> device.onHost(settings.kernels())));
     Configuration conf = spark.sessionState().newHadoopConf();
     Path folder = qualified(conf, output);
     SeparateFolders.require(qualified(conf, input), folder);

@@ -91,7 +91,7 @@ final class QuantizeKeysCommand implements Callable<Integer> {
     KeyOptions options = options();
     SparkSession spark = Session.start("sparkfp4 quantize-keys " + output);
     RunSettings settings = RunSettings.of(spark);
-    KernelChoice kernels = device.onHost(settings.kernels(), spec.commandLine());
+    KernelChoice kernels = OptionValue.of(spec, () -> device.onHost(settings.kernels()));
     Configuration conf = spark.sessionState().newHadoopConf();
     Path folder = qualified(conf, output);
     for (String input : inputs) {
