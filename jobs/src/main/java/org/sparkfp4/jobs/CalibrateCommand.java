@@ -79,9 +79,9 @@ final class CalibrateCommand implements Callable<Integer> {
     SparkSession spark = Session.start("sparkfp4 calibrate");
     RunSettings settings = RunSettings.of(spark);
     Configuration conf = spark.sessionState().newHadoopConf();
-    Path folder = qualified(conf, output);
+    Path folder = RawFileSystem.qualified(conf, output);
     if (activations.input != null) {
-      SeparateFolders.require(qualified(conf, activations.input), folder);
+      SeparateFolders.require(RawFileSystem.qualified(conf, activations.input), folder);
     }
 
     Storage storage = Storage.of(folder, conf, settings.commit());
@@ -116,10 +116,5 @@ final class CalibrateCommand implements Callable<Integer> {
     } catch (IllegalArgumentException e) {
       throw new ParameterException(spec.commandLine(), e.getMessage(), e);
     }
-  }
-
-  private static Path qualified(Configuration conf, String folder) throws IOException {
-    Path path = new Path(folder);
-    return RawFileSystem.of(path, conf).makeQualified(path);
   }
 }
