@@ -13,6 +13,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.files.FreeSpace;
+import org.sparkfp4.kernels.Device;
 import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.output.Manifest;
 import org.sparkfp4.output.OutputFolder;
@@ -56,17 +57,23 @@ public final class ConvertJob {
    * @param source an NVFP4 checkpoint in any layout
    * @param request what it is to become
    * @param commit how files get their names
-   * @param tier of the kernels: bytes that are moved once are not worth the way to a GPU
+   * @param kernels that arrange experts; a GPU only where it is asked for by name, since bytes that are moved once are not
+   *     worth the way to it
    * @param producer the product's name and version
    * @throws IllegalArgumentException if the source is in no known layout, or the target does not take it
    */
   public static ConvertJob plan(SparkSession spark, Checkpoint source, ConvertRequest request, OutputFolder output,
-      String commit, String tier, String producer) throws IOException {
+      String commit, KernelChoice kernels, String producer) throws IOException {
     Configuration conf = spark.sessionState().newHadoopConf();
     SourceModel model = SourceModel.of(conf, source);
     ConvertPlan plan = request.planner(model, conf)
         .plan(source.path().toString(), source.sourceFiles(), source.tensors());
-    return new ConvertJob(spark, output, source, model, plan, commit, KernelChoice.cpu(tier), producer);
+    return new ConvertJob(spark, output, source, model, plan, commit, kernelsFor(kernels), producer);
+  }
+
+  /** Which kernels arrange experts where a run asks for {@code choice}. */
+  public static KernelChoice kernelsFor(KernelChoice choice) {
+    return choice.device() == Device.CUDA ? choice : KernelChoice.cpu(choice.tier());
   }
 
   /** The same job, whose output is known by another name: that of a plan which makes its source too. */

@@ -12,6 +12,7 @@ import org.apache.spark.sql.SparkSession;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.files.FreeSpace;
+import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.output.OutputFolder;
 import org.sparkfp4.output.OutputLock;
 import org.sparkfp4.plan.ByteSize;
@@ -130,11 +131,11 @@ public final class StagedConversion {
    *
    * @param overwrite whether what another plan left may be replaced
    * @param commit how files get their names
-   * @param tier of the kernels that arrange experts
+   * @param kernels that arrange experts, as {@link ConvertJob#plan} takes them
    * @param producer the product's name and version
    * @return what could not be kept, in words
    */
-  public String run(SparkSession spark, Step first, boolean overwrite, String commit, String tier, String producer)
+  public String run(SparkSession spark, Step first, boolean overwrite, String commit, KernelChoice kernels, String producer)
       throws IOException {
     folder.requireOwn();
     if (!overwrite) {
@@ -154,7 +155,7 @@ public final class StagedConversion {
       folder.begin(fingerprint, plan.input(), request.target(), overwrite);
       first.run();
       Checkpoint made = Checkpoint.open(spark.sessionState().newHadoopConf(), staged().path().toString());
-      ConvertJob job = ConvertJob.plan(spark, made, request, output, commit, tier, producer).named(fingerprint);
+      ConvertJob job = ConvertJob.plan(spark, made, request, output, commit, kernels, producer).named(fingerprint);
       return job.finish(lock, Provenance.of(staged().manifest()));
     }
   }

@@ -49,6 +49,9 @@ final class ConvertCommand implements Callable<Integer> {
           + "is one file however large.")
   private ByteSize maxShardSize;
 
+  @Mixin
+  private DeviceOption device;
+
   @Option(names = "--dry-run", description = "Say what would be written and stop.")
   private boolean dryRun;
 
@@ -66,20 +69,20 @@ final class ConvertCommand implements Callable<Integer> {
     ConvertRequest request = request();
     SparkSession spark = Session.start("sparkfp4 convert " + input);
     RunSettings settings = RunSettings.of(spark);
+    KernelChoice kernels = ConvertJob.kernelsFor(device.onHost(settings.kernels(), spec.commandLine()));
     Configuration conf = spark.sessionState().newHadoopConf();
     Path folder = RawFileSystem.qualified(conf, output);
     SeparateFolders.require(RawFileSystem.qualified(conf, input), folder);
     Storage storage = Storage.of(folder, conf, settings.commit());
     Checkpoint source = Checkpoint.open(conf, input);
     OutputFolder out = new OutputFolder(storage.fs(), folder);
-    ConvertJob job = ConvertJob.plan(
-        spark, source, request, out, settings.commit(), settings.kernels().tier(), Version.product());
+    ConvertJob job = ConvertJob.plan(spark, source, request, out, settings.commit(), kernels, Version.product());
     print(job.summary());
     if (dryRun) {
       return CommandLine.ExitCode.OK;
     }
 
-    KernelProbe.require(spark, KernelChoice.cpu(settings.kernels().tier()));
+    KernelProbe.require(spark, kernels);
     ResumeHint hint = new ResumeHint(spec.commandLine().getErr(), ResumeHint.command(spec));
     try {
       print(folder + ": " + job.run(overwrite));

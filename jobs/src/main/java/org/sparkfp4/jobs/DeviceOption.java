@@ -3,15 +3,17 @@ package org.sparkfp4.jobs;
 import java.util.List;
 import org.sparkfp4.kernels.Device;
 import org.sparkfp4.kernels.KernelChoice;
+import picocli.CommandLine;
 import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
 
 /** The option that says what computes; it changes no byte. */
 final class DeviceOption {
   private static final String NAME = "--device";
 
   @Option(names = NAME, paramLabel = "NAME",
-      description = "What computes: auto (default; a GPU where the tasks find one), cpu, cuda (a GPU, or an error) "
-          + "or, for weights alone, rapids (a GPU, on the columns of the RAPIDS Accelerator, or an error). "
+      description = "What computes: auto (default; a GPU where tasks find one and it pays), cpu, cuda (a GPU, or an error) "
+          + "or, for quantizing weights alone, rapids (a GPU, on the columns of the RAPIDS Accelerator, or an error). "
           + "The bytes are the same.")
   private String device;
 
@@ -22,6 +24,26 @@ final class DeviceOption {
    */
   KernelChoice over(KernelChoice settings) {
     return device == null ? settings : new KernelChoice(Device.named(device), settings.tier());
+  }
+
+  /**
+   * The same for a command that works on host memory: a device of the session's that is for columns of a GPU leaves it to
+   * the CPU.
+   *
+   * @throws ParameterException if the device that was given is none, or is for columns of a GPU
+   */
+  KernelChoice onHost(KernelChoice settings, CommandLine command) {
+    try {
+      KernelChoice kernels = over(settings.onHost());
+      if (kernels.device() != Device.RAPIDS) {
+        return kernels;
+      }
+    } catch (IllegalArgumentException e) {
+      throw new ParameterException(command, e.getMessage(), e);
+    }
+
+    throw new ParameterException(command, "Invalid " + NAME
+        + ": rapids (the RAPIDS Accelerator has no part in this command; it must be auto, cpu or cuda)");
   }
 
   /** As it was given, for another command. */

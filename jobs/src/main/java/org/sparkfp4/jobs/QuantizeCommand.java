@@ -195,7 +195,7 @@ final class QuantizeCommand implements Callable<Integer> {
         records.addAll(job.run(overwrite));
       } else {
         String kept = conversion.run(
-            spark, () -> records.addAll(job.run(false)), overwrite, settings.commit(), kernels.tier(),
+            spark, () -> records.addAll(job.run(false)), overwrite, settings.commit(), kernels,
             Version.product());
         stages.end("arrange experts in layout " + layout, 0, 0);
         AtomicFile.write(out.fs(), out.report(), publication.report(records, folder).json());

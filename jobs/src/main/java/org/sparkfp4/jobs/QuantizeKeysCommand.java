@@ -9,7 +9,6 @@ import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
 import org.sparkfp4.files.RawFileSystem;
 import org.sparkfp4.formats.ScaleRule;
-import org.sparkfp4.kernels.Device;
 import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.keys.KeyJob;
 import org.sparkfp4.keys.KeyOptions;
@@ -91,7 +90,7 @@ final class QuantizeKeysCommand implements Callable<Integer> {
     KeyOptions options = options();
     SparkSession spark = Session.start("sparkfp4 quantize-keys " + output);
     RunSettings settings = RunSettings.of(spark);
-    KernelChoice kernels = kernels(settings);
+    KernelChoice kernels = device.onHost(settings.kernels(), spec.commandLine());
     Configuration conf = spark.sessionState().newHadoopConf();
     Path folder = RawFileSystem.qualified(conf, output);
     for (String input : inputs) {
@@ -114,20 +113,6 @@ final class QuantizeKeysCommand implements Callable<Integer> {
     spec.commandLine().getOut().println(job.summary().text());
     spec.commandLine().getOut().flush();
     return CommandLine.ExitCode.OK;
-  }
-
-  /** Key kernels work on host memory: a device of the session's that is for columns of a GPU leaves them to the CPU. */
-  private KernelChoice kernels(RunSettings settings) {
-    KernelChoice kernels;
-    try {
-      kernels = device.over(settings.kernels().onHost());
-    } catch (IllegalArgumentException e) {
-      throw new ParameterException(spec.commandLine(), e.getMessage(), e);
-    }
-
-    require(kernels.device() != Device.RAPIDS,
-        "Invalid --device: rapids (the RAPIDS Accelerator has no part in this command; it must be auto, cpu or cuda)");
-    return kernels;
   }
 
   private KeyOptions options() {

@@ -146,8 +146,8 @@ public record PlanSummary(
     String named = String.join(", ", units.subList(0, listed))
         + (units.size() > listed ? " and " + (units.size() - listed) + " more units" : "");
     return origin == InputScale.Origin.PEERS
-        ? "no token reached " + named + ": they have the largest input scale of the other experts"
-        : "no statistics of " + named + ": their input scale is 1.0";
+        ? "no token, or none but zeros, reached " + named + ": they have the largest input scale of the other experts"
+        : "no statistics, or none but of zeros, of " + named + ": their input scale is 1.0";
   }
 
   /** The same of an output whose files are made from the plan's: theirs instead. */

@@ -11,6 +11,7 @@ import java.nio.file.attribute.FileTime;
 import java.util.Locale;
 import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
+import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -73,6 +74,40 @@ class ConvertTest extends LayoutRuns {
         "convert", "--input", gated.toString(), "--to", "marlin-vllm", "--output", folder.resolve("none").toString());
     assertThat(unknown.status()).isEqualTo(1);
     assertThat(folder.resolve("none")).doesNotExist();
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"trt-edge-llm-sm110", "marlin-edge", "marlin-vllm", "cublas-128x4", "scales-8x4", "trtllm-gen"})
+  void gpuGivesTheSameFiles(String layout) throws IOException {
+    Assumptions.assumeTrue(Gpu.answers(), "no GPU answers here");
+    Path onCpu = convert(gated, layout, "on the CPU");
+
+    SparkSubmitResult result = convertOn("cuda", layout);
+
+    assertThat(result.status()).as(result.err()).isZero();
+    Outputs.assertSame(onCpu, folder.resolve("cuda"));
+  }
+
+  @Test
+  void deviceThatIsNotThereIsAnErrorBeforeAnyWork() {
+    Assumptions.assumeFalse(Gpu.answers(), "a GPU answers here");
+
+    SparkSubmitResult asked = convertOn("cuda", "marlin-vllm");
+    SparkSubmitResult set = new InProcess().conf("spark.fp4.device", "cuda").run("convert", "--input", gated.toString(),
+        "--to", "marlin-vllm", "--output", folder.resolve("cuda").toString());
+    SparkSubmitResult rapids = convertOn("rapids", "marlin-vllm");
+
+    assertThat(asked.status()).isEqualTo(1);
+    assertThat(asked.err()).startsWith("Cannot run on device cuda: ").hasLineCount(1);
+    assertThat(set.err()).isEqualTo(asked.err());
+    assertThat(rapids.status()).isEqualTo(2);
+    assertThat(rapids.err()).startsWith("Invalid --device: rapids (");
+    assertThat(folder.resolve("cuda")).doesNotExist();
+  }
+
+  private SparkSubmitResult convertOn(String device, String layout) {
+    return new InProcess().run("convert", "--input", gated.toString(), "--to", layout, "--device", device,
+        "--output", folder.resolve(device).toString(), "--max-shard-size", "6MB");
   }
 
   @Test

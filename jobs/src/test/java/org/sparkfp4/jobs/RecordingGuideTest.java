@@ -56,7 +56,7 @@ class RecordingGuideTest {
 
     String out = succeed("quantize", "--input", MODEL.toString(), "--output", folder.resolve("weighted").toString(),
         "--statistics", statistics.toString(), "--scale-search", "weighted", "--targets", "linears");
-    assertThat(out).contains("inputs     scales by amax: ").doesNotContain("no statistics of", "no token reached");
+    assertThat(out).contains("inputs     scales by amax: ").doesNotContain("no statistics", "no token");
   }
 
   @Test
