@@ -148,9 +148,9 @@ final class QuantizeCommand implements Callable<Integer> {
     RunSettings settings = RunSettings.of(spark);
     KernelChoice kernels = OptionValue.of(spec, () -> device.over(settings.kernels()));
     Configuration conf = spark.sessionState().newHadoopConf();
-    Path folder = qualified(conf, output);
-    SeparateFolders.require(qualified(conf, input), folder);
-    ReportFiles report = reportOption.files(spec, conf, qualified(conf, input), folder);
+    Path folder = RawFileSystem.qualified(conf, output);
+    SeparateFolders.require(RawFileSystem.qualified(conf, input), folder);
+    ReportFiles report = reportOption.files(spec, conf, RawFileSystem.qualified(conf, input), folder);
     Storage storage = Storage.of(folder, conf, settings.commit());
     Checkpoint source = Checkpoint.open(conf, input);
     ModelFamily family = familyOption.family(conf, source.config());
@@ -252,10 +252,5 @@ final class QuantizeCommand implements Callable<Integer> {
     return scaleSearch.equals(PlanOptions.GPTQ)
         ? scaleSearch
         : OptionValue.of(spec, () -> ScaleSearch.named(scaleSearch)).optionName();
-  }
-
-  private static Path qualified(Configuration conf, String folder) throws IOException {
-    Path path = new Path(folder);
-    return RawFileSystem.of(path, conf).makeQualified(path);
   }
 }
