@@ -18,9 +18,9 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.util.SerializableConfiguration;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import org.sparkfp4.sink.BadSourceException;
-import org.sparkfp4.sink.OutputLock;
-import org.sparkfp4.sink.TaskOutput;
+import org.sparkfp4.output.BadSourceException;
+import org.sparkfp4.output.OutputLock;
+import org.sparkfp4.output.TaskOutput;
 
 /**
  * Reduces activations to statistics in two steps: each task sums a part of the activations, one input at a time; the
@@ -42,7 +42,7 @@ public final class Calibration {
    * Plans a calibration.
    *
    * @param model the model that the activations are of, or null if it is not known
-   * @param commit how files get their names, as {@link org.sparkfp4.sink.Storage#of} takes it
+   * @param commit how files get their names, as {@link org.sparkfp4.output.Storage#of} takes it
    * @param producer the product's name and version
    * @throws IllegalArgumentException if source and model do not go together
    */

@@ -3,7 +3,7 @@ package org.sparkfp4.calibration;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import org.sparkfp4.sink.StagedFile;
+import org.sparkfp4.output.StagedFile;
 
 /** Writes the tensors of an entry, {@link EntryLayout}. */
 final class EntryTensors {

@@ -22,9 +22,9 @@ import java.util.function.Function;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.sparkfp4.files.RawFileSystem;
 import org.sparkfp4.files.Sha256;
-import org.sparkfp4.safetensors.RawFileSystem;
-import org.sparkfp4.safetensors.Utf8Json;
+import org.sparkfp4.files.Utf8Json;
 
 /** Model families: those of the table families.json beside this class, or those of a user's file of the same form. */
 public final class ModelFamilies {

@@ -12,14 +12,14 @@ import java.util.TreeMap;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
-import org.sparkfp4.safetensors.ChildPath;
+import org.sparkfp4.files.AtomicFile;
+import org.sparkfp4.files.ChildPath;
+import org.sparkfp4.files.Utf8Json;
+import org.sparkfp4.output.Manifest;
+import org.sparkfp4.output.OutputFolder;
+import org.sparkfp4.output.RunKind;
+import org.sparkfp4.output.ShardRecord;
 import org.sparkfp4.safetensors.SafetensorsHeader;
-import org.sparkfp4.safetensors.Utf8Json;
-import org.sparkfp4.sink.AtomicFile;
-import org.sparkfp4.sink.Manifest;
-import org.sparkfp4.sink.OutputFolder;
-import org.sparkfp4.sink.RunKind;
-import org.sparkfp4.sink.ShardRecord;
 
 /** The folder that a conversion writes into, and what earlier runs left there. */
 final class ConvertFolder {

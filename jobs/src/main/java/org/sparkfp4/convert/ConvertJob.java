@@ -12,17 +12,17 @@ import org.apache.spark.util.SerializableConfiguration;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.sparkfp4.checkpoint.Checkpoint;
+import org.sparkfp4.files.FreeSpace;
 import org.sparkfp4.kernels.Device;
 import org.sparkfp4.kernels.KernelChoice;
+import org.sparkfp4.output.Manifest;
+import org.sparkfp4.output.OutputFolder;
+import org.sparkfp4.output.OutputLock;
+import org.sparkfp4.output.ShardRecord;
+import org.sparkfp4.output.SourceChecksums;
+import org.sparkfp4.output.TaskOutput;
+import org.sparkfp4.output.WritingJob;
 import org.sparkfp4.plan.PlanOptions;
-import org.sparkfp4.sink.FreeSpace;
-import org.sparkfp4.sink.Manifest;
-import org.sparkfp4.sink.OutputFolder;
-import org.sparkfp4.sink.OutputLock;
-import org.sparkfp4.sink.ShardRecord;
-import org.sparkfp4.sink.SourceChecksums;
-import org.sparkfp4.sink.TaskOutput;
-import org.sparkfp4.sink.WritingJob;
 
 /** Carries a conversion out: parts of files that are put together, files, then what stands beside them. */
 public final class ConvertJob {

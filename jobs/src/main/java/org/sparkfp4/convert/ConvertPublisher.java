@@ -7,6 +7,7 @@ import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -14,23 +15,23 @@ import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.sparkfp4.checkpoint.Checkpoint;
+import org.sparkfp4.checkpoint.CheckpointIndex;
+import org.sparkfp4.files.RawFileSystem;
+import org.sparkfp4.files.Utf8Json;
 import org.sparkfp4.layouts.ConfigFile;
 import org.sparkfp4.layouts.ExternalWeights;
 import org.sparkfp4.layouts.Layouts;
-import org.sparkfp4.safetensors.RawFileSystem;
+import org.sparkfp4.output.Manifest;
+import org.sparkfp4.output.OutputFolder;
+import org.sparkfp4.output.OutputLock;
+import org.sparkfp4.output.PublishedFiles;
+import org.sparkfp4.output.RoundedScales;
+import org.sparkfp4.output.ShardRecord;
 import org.sparkfp4.safetensors.TensorInfo;
-import org.sparkfp4.safetensors.Utf8Json;
-import org.sparkfp4.sink.Manifest;
-import org.sparkfp4.sink.OutputFolder;
-import org.sparkfp4.sink.OutputLock;
-import org.sparkfp4.sink.PublishedFiles;
-import org.sparkfp4.sink.RoundedScales;
-import org.sparkfp4.sink.ShardRecord;
 
 /** Turns the finished files of a conversion into a checkpoint: everything beside them, and at last the index. */
 final class ConvertPublisher {
   private static final ObjectMapper JSON = new ObjectMapper();
-  private static final String QUANT_CONFIG = "hf_quant_config.json";
 
   private final ConvertFolder folder;
   private final Checkpoint source;
@@ -80,7 +81,7 @@ final class ConvertPublisher {
     List<ConfigFile> configs = new ArrayList<>();
     if (model.describedAs() == form) {
       configs.add(new ConfigFile(Checkpoint.CONFIG, config));
-      quantConfig(conf).ifPresent(content -> configs.add(new ConfigFile(QUANT_CONFIG, content)));
+      quantConfig(conf).ifPresent(content -> configs.add(new ConfigFile(Checkpoint.QUANT_CONFIG, content)));
     } else {
       configs.addAll(Layouts.named(form.layout()).configs(config, ConvertedModules.of(model, origin.options())));
     }
@@ -98,7 +99,7 @@ final class ConvertPublisher {
 
   /** ModelOpt's second description, where the source has one. */
   private Optional<JsonNode> quantConfig(Configuration conf) throws IOException {
-    Path file = new Path(source.path(), QUANT_CONFIG);
+    Path file = new Path(source.path(), Checkpoint.QUANT_CONFIG);
     try (InputStream in = RawFileSystem.of(file, conf).open(file)) {
       return Optional.of(JSON.readTree(Utf8Json.reader(in)));
     } catch (FileNotFoundException e) {
@@ -107,14 +108,12 @@ final class ConvertPublisher {
   }
 
   private ObjectNode index() {
-    ObjectNode index = JSON.createObjectNode();
-    index.putObject("metadata").put("total_size", plan.dataBytes());
-    ObjectNode weightMap = index.putObject("weight_map");
+    Map<String, String> files = new LinkedHashMap<>();
     for (ConvertFile file : plan.files()) {
-      file.tensors().forEach(tensor -> weightMap.put(tensor.name(), file.name()));
+      file.tensors().forEach(tensor -> files.put(tensor.name(), file.name()));
     }
 
-    return index;
+    return new CheckpointIndex(files).json(plan.dataBytes());
   }
 
   /** What was rounded for a file that was written by parts is in the parts' records. */

@@ -6,11 +6,11 @@ import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.util.SerializableConfiguration;
 import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.kernels.LayoutKernels;
-import org.sparkfp4.sink.SourceFiles;
-import org.sparkfp4.sink.SourcePieces;
-import org.sparkfp4.sink.TaskFiles;
-import org.sparkfp4.sink.TaskOutput;
-import org.sparkfp4.sink.WritingTask;
+import org.sparkfp4.output.SourceFiles;
+import org.sparkfp4.output.SourcePieces;
+import org.sparkfp4.output.TaskFiles;
+import org.sparkfp4.output.TaskOutput;
+import org.sparkfp4.output.WritingTask;
 import scala.collection.Iterator;
 
 /** A task that writes files, or parts of them, by their numbers. */

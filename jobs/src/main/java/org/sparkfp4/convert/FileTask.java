@@ -6,12 +6,12 @@ import java.util.List;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.util.SerializableConfiguration;
 import org.sparkfp4.kernels.KernelChoice;
+import org.sparkfp4.output.SourceFiles;
+import org.sparkfp4.output.SourcePieces;
+import org.sparkfp4.output.StagedFile;
+import org.sparkfp4.output.TaskFiles;
+import org.sparkfp4.output.TaskOutput;
 import org.sparkfp4.safetensors.SafetensorsHeader;
-import org.sparkfp4.sink.SourceFiles;
-import org.sparkfp4.sink.SourcePieces;
-import org.sparkfp4.sink.StagedFile;
-import org.sparkfp4.sink.TaskFiles;
-import org.sparkfp4.sink.TaskOutput;
 
 /** Writes a file front to back. */
 final class FileTask extends ConvertTask {
@@ -30,8 +30,8 @@ final class FileTask extends ConvertTask {
         SourceFiles aside = source(new SourcePieces());
         StagedFile out = output.begin(number, file.name())) {
       SourceBytes source = new SourceBytes(files, aside, arranger());
-      out.write(ByteBuffer.wrap(
-          SafetensorsHeader.encode(file.tensors(), FileMetadata.of(file, plan().target(), source.unrecorded()))));
+      out.write(ByteBuffer.wrap(SafetensorsHeader.encode(
+          file.tensors(), FileMetadata.of(file.items(), plan().target(), source.unrecorded()))));
       ItemWriter writer = new ItemWriter(source, out::write);
       for (ConvertItem item : file.items()) {
         writer.write(item);

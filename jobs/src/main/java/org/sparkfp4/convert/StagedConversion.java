@@ -11,16 +11,16 @@ import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.LocatedTensor;
+import org.sparkfp4.files.FreeSpace;
 import org.sparkfp4.kernels.KernelChoice;
+import org.sparkfp4.output.OutputFolder;
+import org.sparkfp4.output.OutputLock;
 import org.sparkfp4.plan.ByteSize;
 import org.sparkfp4.plan.OutputShard;
 import org.sparkfp4.plan.PlanSummary;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.plan.ShardItem;
 import org.sparkfp4.safetensors.TensorInfo;
-import org.sparkfp4.sink.FreeSpace;
-import org.sparkfp4.sink.OutputFolder;
-import org.sparkfp4.sink.OutputLock;
 
 /**
  * An output in two steps: a checkpoint in ModelOpt's layout in the run's own folder, then the same weights in a layout of

@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.io.PrintWriter;
 import java.util.List;
 import java.util.TreeMap;
+import org.sparkfp4.files.Printable;
 import org.sparkfp4.keys.CachedLayer;
 import org.sparkfp4.plan.ByteSize;
 

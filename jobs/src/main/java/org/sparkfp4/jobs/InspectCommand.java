@@ -17,15 +17,15 @@ import org.sparkfp4.checkpoint.InvalidCheckpointException;
 import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.checkpoint.ModelConfig;
 import org.sparkfp4.checkpoint.ModelFamilies;
+import org.sparkfp4.files.RawFileSystem;
 import org.sparkfp4.formats.ScaleSearch;
 import org.sparkfp4.keys.CachedKeys;
 import org.sparkfp4.layouts.Layout;
 import org.sparkfp4.layouts.Layouts;
+import org.sparkfp4.output.OutputFolder;
 import org.sparkfp4.plan.ByteSize;
 import org.sparkfp4.plan.PlanOptions;
 import org.sparkfp4.plan.Targets;
-import org.sparkfp4.safetensors.RawFileSystem;
-import org.sparkfp4.sink.OutputFolder;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -207,7 +207,9 @@ final class InspectCommand implements Callable<Integer> {
           100 * preview.quantizedShare(), ByteSize.format(preview.bytesOut()));
     }
 
-    preview.problems().forEach(problem -> out.printf("problem       %s%n", problem));
+    // where there is a plan, nothing stands in its way
+    String label = preview.roles().isEmpty() ? "problem" : "warning";
+    preview.problems().forEach(problem -> out.printf("%s       %s%n", label, problem));
     out.println();
   }
 

@@ -2,9 +2,9 @@ package org.sparkfp4.jobs;
 
 import java.io.IOException;
 import java.util.Map;
-import org.sparkfp4.sink.Manifest;
-import org.sparkfp4.sink.OutputFolder;
-import org.sparkfp4.sink.ShardRecord;
+import org.sparkfp4.output.Manifest;
+import org.sparkfp4.output.OutputFolder;
+import org.sparkfp4.output.ShardRecord;
 
 /** How far a folder of ours is, by the names and lengths of its files. */
 final class OutputState {

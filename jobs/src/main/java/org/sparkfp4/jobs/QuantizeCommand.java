@@ -15,11 +15,17 @@ import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.ModelFamily;
 import org.sparkfp4.convert.ConvertRequest;
 import org.sparkfp4.convert.StagedConversion;
+import org.sparkfp4.files.AtomicFile;
+import org.sparkfp4.files.RawFileSystem;
 import org.sparkfp4.formats.ScaleSearch;
 import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.layouts.ExpertLayout;
 import org.sparkfp4.layouts.Layout;
 import org.sparkfp4.layouts.Layouts;
+import org.sparkfp4.output.CheckpointPublisher;
+import org.sparkfp4.output.OutputFolder;
+import org.sparkfp4.output.ShardRecord;
+import org.sparkfp4.output.Storage;
 import org.sparkfp4.plan.ByteSize;
 import org.sparkfp4.plan.PlanOptions;
 import org.sparkfp4.plan.PlanSummary;
@@ -29,12 +35,6 @@ import org.sparkfp4.plan.Targets;
 import org.sparkfp4.report.ExpertLoad;
 import org.sparkfp4.report.ReportFiles;
 import org.sparkfp4.report.Stages;
-import org.sparkfp4.safetensors.RawFileSystem;
-import org.sparkfp4.sink.AtomicFile;
-import org.sparkfp4.sink.CheckpointPublisher;
-import org.sparkfp4.sink.OutputFolder;
-import org.sparkfp4.sink.ShardRecord;
-import org.sparkfp4.sink.Storage;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -148,9 +148,9 @@ final class QuantizeCommand implements Callable<Integer> {
     RunSettings settings = RunSettings.of(spark);
     KernelChoice kernels = OptionValue.of(spec, () -> device.over(settings.kernels()));
     Configuration conf = spark.sessionState().newHadoopConf();
-    Path folder = qualified(conf, output);
-    SeparateFolders.require(qualified(conf, input), folder);
-    ReportFiles report = reportOption.files(spec, conf, qualified(conf, input), folder);
+    Path folder = RawFileSystem.qualified(conf, output);
+    SeparateFolders.require(RawFileSystem.qualified(conf, input), folder);
+    ReportFiles report = reportOption.files(spec, conf, RawFileSystem.qualified(conf, input), folder);
     Storage storage = Storage.of(folder, conf, settings.commit());
     Checkpoint source = Checkpoint.open(conf, input);
     ModelFamily family = familyOption.family(conf, source.config());
@@ -252,10 +252,5 @@ final class QuantizeCommand implements Callable<Integer> {
     return scaleSearch.equals(PlanOptions.GPTQ)
         ? scaleSearch
         : OptionValue.of(spec, () -> ScaleSearch.named(scaleSearch)).optionName();
-  }
-
-  private static Path qualified(Configuration conf, String folder) throws IOException {
-    Path path = new Path(folder);
-    return RawFileSystem.of(path, conf).makeQualified(path);
   }
 }

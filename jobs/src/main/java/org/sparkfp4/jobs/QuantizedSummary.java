@@ -5,11 +5,12 @@ import java.io.PrintWriter;
 import org.apache.hadoop.conf.Configuration;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.convert.FoundLayout;
+import org.sparkfp4.files.Printable;
 import org.sparkfp4.layouts.ExpertLayout;
+import org.sparkfp4.output.Manifest;
+import org.sparkfp4.output.OutputFolder;
 import org.sparkfp4.plan.ActivationPlanner;
 import org.sparkfp4.plan.PlanOptions;
-import org.sparkfp4.sink.Manifest;
-import org.sparkfp4.sink.OutputFolder;
 
 /**
  * What {@code inspect} tells of what is in NVFP4 already.

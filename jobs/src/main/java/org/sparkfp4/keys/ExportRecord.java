@@ -9,8 +9,8 @@ import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
-import org.sparkfp4.sink.AtomicFile;
-import org.sparkfp4.sink.StagingFolder;
+import org.sparkfp4.files.AtomicFile;
+import org.sparkfp4.output.StagingFolder;
 
 /**
  * What tells a whole export from one that ended early, and its files from somebody else's: before the first file a mark

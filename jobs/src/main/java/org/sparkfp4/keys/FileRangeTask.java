@@ -9,12 +9,12 @@ import org.apache.spark.sql.util.ArrowUtils;
 import org.apache.spark.util.SerializableConfiguration;
 import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.kernels.KeyKernels;
+import org.sparkfp4.output.BadSourceException;
+import org.sparkfp4.output.StagedFile;
+import org.sparkfp4.output.TaskFiles;
+import org.sparkfp4.output.TaskOutput;
+import org.sparkfp4.output.WritingTask;
 import org.sparkfp4.safetensors.FileRanges;
-import org.sparkfp4.sink.BadSourceException;
-import org.sparkfp4.sink.StagedFile;
-import org.sparkfp4.sink.TaskFiles;
-import org.sparkfp4.sink.TaskOutput;
-import org.sparkfp4.sink.WritingTask;
 import scala.collection.Iterator;
 
 /** Writes a range whose rows are in files: pages are gathered by the slot map, rows are read as they follow. */

@@ -16,13 +16,13 @@ import java.util.TreeMap;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
-import org.sparkfp4.safetensors.ChildPath;
-import org.sparkfp4.safetensors.Utf8Json;
-import org.sparkfp4.sink.AtomicFile;
-import org.sparkfp4.sink.OwnFolder;
-import org.sparkfp4.sink.RunKind;
-import org.sparkfp4.sink.ShardRecord;
-import org.sparkfp4.sink.StagingFolder;
+import org.sparkfp4.files.AtomicFile;
+import org.sparkfp4.files.ChildPath;
+import org.sparkfp4.files.Utf8Json;
+import org.sparkfp4.output.OwnFolder;
+import org.sparkfp4.output.RunKind;
+import org.sparkfp4.output.ShardRecord;
+import org.sparkfp4.output.StagingFolder;
 
 /** The folder of a cache: files of layers, an index that is written last, and what a run needs to be resumed. */
 final class KeyFolder {

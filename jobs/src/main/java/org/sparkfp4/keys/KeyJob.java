@@ -13,12 +13,12 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.util.SerializableConfiguration;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.sparkfp4.files.FreeSpace;
 import org.sparkfp4.kernels.KernelChoice;
-import org.sparkfp4.sink.FreeSpace;
-import org.sparkfp4.sink.OutputLock;
-import org.sparkfp4.sink.ShardRecord;
-import org.sparkfp4.sink.TaskOutput;
-import org.sparkfp4.sink.WritingJob;
+import org.sparkfp4.output.OutputLock;
+import org.sparkfp4.output.ShardRecord;
+import org.sparkfp4.output.TaskOutput;
+import org.sparkfp4.output.WritingJob;
 
 /** Makes a cache of keys: ranges of pages, then layers, then the index. */
 public final class KeyJob {

@@ -8,12 +8,12 @@ import org.apache.spark.TaskContext;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.util.SerializableConfiguration;
 import org.sparkfp4.files.Sha256;
+import org.sparkfp4.output.StagedFile;
+import org.sparkfp4.output.TaskFiles;
+import org.sparkfp4.output.TaskOutput;
+import org.sparkfp4.output.WritingTask;
 import org.sparkfp4.safetensors.SafetensorsHeader;
 import org.sparkfp4.safetensors.TensorInfo;
-import org.sparkfp4.sink.StagedFile;
-import org.sparkfp4.sink.TaskFiles;
-import org.sparkfp4.sink.TaskOutput;
-import org.sparkfp4.sink.WritingTask;
 import scala.collection.Iterator;
 
 /** Puts the ranges of a layer together: its header, which has the checksum of what follows, then their bytes. */

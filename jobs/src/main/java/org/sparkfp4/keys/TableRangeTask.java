@@ -11,11 +11,11 @@ import org.apache.spark.sql.util.ArrowUtils;
 import org.apache.spark.util.SerializableConfiguration;
 import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.kernels.KeyKernels;
-import org.sparkfp4.sink.BadSourceException;
-import org.sparkfp4.sink.StagedFile;
-import org.sparkfp4.sink.TaskFiles;
-import org.sparkfp4.sink.TaskOutput;
-import org.sparkfp4.sink.WritingTask;
+import org.sparkfp4.output.BadSourceException;
+import org.sparkfp4.output.StagedFile;
+import org.sparkfp4.output.TaskFiles;
+import org.sparkfp4.output.TaskOutput;
+import org.sparkfp4.output.WritingTask;
 import scala.collection.Iterator;
 
 /** Writes the range whose number is the partition's, from rows (range INT, slot BIGINT, key) in any order. */

@@ -2,6 +2,7 @@ package org.sparkfp4.layouts;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.List;
+import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.formats.CodeType;
 import org.sparkfp4.formats.Nvfp4;
@@ -61,7 +62,7 @@ final class MixedPrecision {
     flat.set(LAYERS, layers);
     ObjectNode nested = ModelOptLayout.nested(ALGORITHM, exclusions);
     ((ObjectNode) nested.path("quantization")).set(LAYERS, layers);
-    return List.of(ConfigJson.with(sourceConfig, flat), new ConfigFile("hf_quant_config.json", nested));
+    return List.of(ConfigJson.with(sourceConfig, flat), new ConfigFile(Checkpoint.QUANT_CONFIG, nested));
   }
 
   private static ObjectNode layers(QuantizationPlan plan) {

@@ -18,6 +18,8 @@ import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.apache.spark.util.SerializableConfiguration;
 import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.layouts.ActivationLayout;
+import org.sparkfp4.output.BadSourceException;
+import org.sparkfp4.output.TaskOutput;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.plan.ShardSelection;
 import org.sparkfp4.progress.ProgressView;

@@ -14,13 +14,20 @@ import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.write.DataWriter;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.sparkfp4.checkpoint.LocatedTensor;
+import org.sparkfp4.files.SourceChangedException;
 import org.sparkfp4.formats.InvalidImportanceException;
 import org.sparkfp4.formats.NonFiniteException;
 import org.sparkfp4.metrics.ProcessCounter;
+import org.sparkfp4.output.BadSourceException;
+import org.sparkfp4.output.LayerError;
+import org.sparkfp4.output.ShardRecord;
+import org.sparkfp4.output.SourceFiles;
+import org.sparkfp4.output.SourcePieces;
+import org.sparkfp4.output.StagedFile;
+import org.sparkfp4.output.TaskFiles;
 import org.sparkfp4.plan.OutputShard;
 import org.sparkfp4.plan.ShardItem;
 import org.sparkfp4.safetensors.SafetensorsHeader;
-import org.sparkfp4.safetensors.SourceChangedException;
 import org.sparkfp4.safetensors.TensorInfo;
 
 /**

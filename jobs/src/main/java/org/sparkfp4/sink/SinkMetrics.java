@@ -7,6 +7,7 @@ import org.sparkfp4.metrics.ByteCountMetric;
 import org.sparkfp4.metrics.CountMetric;
 import org.sparkfp4.metrics.ProcessCounter;
 import org.sparkfp4.metrics.TaskCount;
+import org.sparkfp4.output.LayerError;
 
 /** What the writer of a shard has counted so far. */
 final class SinkMetrics {

@@ -3,6 +3,7 @@ package org.sparkfp4.sink;
 import java.io.Serializable;
 import java.util.List;
 import org.sparkfp4.kernels.KernelChoice;
+import org.sparkfp4.output.TaskOutput;
 import org.sparkfp4.plan.SourceFile;
 
 /**

@@ -1,5 +1,4 @@
 /**
- * The writing half of the DataSource V2 table, and all that an output's folder holds: files that have their names when they
- * are whole, records of them, the lock, and publication with the index last.
+ * The writing half of the DataSource V2 table: a task a shard, from encoded slabs and the source's own bytes, front to back.
  */
 package org.sparkfp4.sink;

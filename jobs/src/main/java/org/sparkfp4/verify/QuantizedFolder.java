@@ -16,13 +16,13 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.sparkfp4.checkpoint.CheckpointIndex;
+import org.sparkfp4.files.ChildPath;
+import org.sparkfp4.files.RawFileSystem;
 import org.sparkfp4.files.Sha256;
-import org.sparkfp4.safetensors.ChildPath;
-import org.sparkfp4.safetensors.RawFileSystem;
-import org.sparkfp4.safetensors.Utf8Json;
-import org.sparkfp4.sink.Manifest;
-import org.sparkfp4.sink.ShardRecord;
-import org.sparkfp4.sink.StagingFolder;
+import org.sparkfp4.files.Utf8Json;
+import org.sparkfp4.output.Manifest;
+import org.sparkfp4.output.ShardRecord;
+import org.sparkfp4.output.StagingFolder;
 
 /** The JSON files beside the shards of a quantized checkpoint. */
 final class QuantizedFolder {

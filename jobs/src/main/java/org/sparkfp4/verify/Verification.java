@@ -30,12 +30,12 @@ import org.sparkfp4.convert.FoundLayout;
 import org.sparkfp4.formats.E2M1;
 import org.sparkfp4.formats.Nvfp4Recipe;
 import org.sparkfp4.layouts.ExpertLayout;
+import org.sparkfp4.output.Manifest;
+import org.sparkfp4.output.ShardRecord;
 import org.sparkfp4.plan.ActivationPlanner;
 import org.sparkfp4.plan.PlanOptions;
 import org.sparkfp4.plan.SourceFile;
 import org.sparkfp4.safetensors.InvalidSafetensorsException;
-import org.sparkfp4.sink.Manifest;
-import org.sparkfp4.sink.ShardRecord;
 
 /**
  * A second reading of a quantized checkpoint beside its source, by the reference of the formats alone: no kernel, no
@@ -116,7 +116,7 @@ public final class Verification {
         sourceTensors(scheme), quantized, scheme, ClaimReader.isHybrid(quantized.config()), sampleOf(manifest),
         differences);
     List<QuantizationClaim> claims =
-        new ClaimReader(differences).read(scheme, quantized.config(), quantizedFolder.json("hf_quant_config.json"));
+        new ClaimReader(differences).read(scheme, quantized.config(), quantizedFolder.json(Checkpoint.QUANT_CONFIG));
     new ConfigCheck(claims, differences).check(
         match.layers().values(), match.kept(), match.stored().forms());
 

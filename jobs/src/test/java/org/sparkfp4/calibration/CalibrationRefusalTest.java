@@ -11,7 +11,7 @@ import org.junit.jupiter.api.Test;
 import org.sparkfp4.CheckpointFiles;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.ModelFamily;
-import org.sparkfp4.sink.BadSourceException;
+import org.sparkfp4.output.BadSourceException;
 
 /** Activations that cannot be summed, and folders that are not ours: each is named, and nothing is left behind. */
 class CalibrationRefusalTest extends CalibrationRuns {

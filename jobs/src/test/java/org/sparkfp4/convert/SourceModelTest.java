@@ -25,9 +25,9 @@ import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.layouts.ExpertLayout;
 import org.sparkfp4.layouts.ExpertShape;
 import org.sparkfp4.layouts.StackPart;
+import org.sparkfp4.output.BadSourceException;
 import org.sparkfp4.safetensors.DType;
 import org.sparkfp4.safetensors.SafetensorsHeader;
-import org.sparkfp4.sink.BadSourceException;
 
 /** What names and shapes show to be wrong, before any byte is read. */
 class SourceModelTest {

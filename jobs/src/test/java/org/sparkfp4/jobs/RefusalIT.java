@@ -28,7 +28,7 @@ import org.sparkfp4.StoredTensor;
 import org.sparkfp4.TestSpark;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.LocatedTensor;
-import org.sparkfp4.sink.OutputLock;
+import org.sparkfp4.output.OutputLock;
 
 /** What quantize refuses, when it says so, and what it leaves. */
 class RefusalIT {
