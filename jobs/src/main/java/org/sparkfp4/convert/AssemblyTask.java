@@ -2,11 +2,11 @@ package org.sparkfp4.convert;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.util.Map;
+import java.util.TreeMap;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.util.SerializableConfiguration;
 import org.sparkfp4.kernels.KernelChoice;
-import org.sparkfp4.output.SourceFiles;
-import org.sparkfp4.output.SourcePieces;
 import org.sparkfp4.output.StagedFile;
 import org.sparkfp4.output.TaskFiles;
 import org.sparkfp4.output.TaskOutput;
@@ -24,17 +24,23 @@ final class AssemblyTask extends ConvertTask {
   @Override
   void write(int number, TaskFiles output) throws IOException {
     ConvertFile file = plan().files().get(number);
-    try (SourceFiles files = source(new SourcePieces());
-        StagedFile out = output.begin(number, file.name())) {
-      SourceBytes source = new SourceBytes(files, files, arranger());
-      out.write(ByteBuffer.wrap(
-          SafetensorsHeader.encode(file.tensors(), FileMetadata.of(file, plan().target(), source))));
+    Map<String, String> metadata = new TreeMap<>();
+    for (ConvertPlan.Part part : plan().parts(number)) {
+      byte[] behind = output.restOfPart(part.name(), length(file, part));
+      metadata.putAll(FileMetadata.parse(behind));
+    }
+
+    try (StagedFile out = output.begin(number, file.name())) {
+      out.write(ByteBuffer.wrap(SafetensorsHeader.encode(file.tensors(), metadata)));
       for (ConvertPlan.Part part : plan().parts(number)) {
-        output.readPart(part.name(), file.items().get(part.item()).length(), out::write);
+        output.readPart(part.name(), length(file, part), out::write);
       }
 
-      files.requireUnchanged();
       output.finish(out, number, plan().fingerprint());
     }
+  }
+
+  private static long length(ConvertFile file, ConvertPlan.Part part) {
+    return file.items().get(part.item()).length();
   }
 }

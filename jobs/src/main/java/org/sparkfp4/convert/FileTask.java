@@ -30,8 +30,8 @@ final class FileTask extends ConvertTask {
         SourceFiles aside = source(new SourcePieces());
         StagedFile out = output.begin(number, file.name())) {
       SourceBytes source = new SourceBytes(files, aside, arranger());
-      out.write(ByteBuffer.wrap(
-          SafetensorsHeader.encode(file.tensors(), FileMetadata.of(file, plan().target(), source.unrecorded()))));
+      out.write(ByteBuffer.wrap(SafetensorsHeader.encode(
+          file.tensors(), FileMetadata.of(file.items(), plan().target(), source.unrecorded()))));
       ItemWriter writer = new ItemWriter(source, out::write);
       for (ConvertItem item : file.items()) {
         writer.write(item);

@@ -76,9 +76,10 @@ final class ItemWriter {
 
   private void writeLinears(ConvertItem.Linears item) throws IOException {
     boolean reciprocal = item.form().reciprocal();
+    Scalars scalars = source.scalars(item.sources());
     for (QuantizedLinear linear : item.sources()) {
-      putScalar(source.global(linear).as(reciprocal));
-      GlobalScale input = source.input(linear);
+      putScalar(scalars.global(linear).as(reciprocal));
+      GlobalScale input = scalars.input(linear);
       if (input != null) {
         putScalar(input.as(reciprocal));
       }

@@ -1,6 +1,7 @@
 package org.sparkfp4.convert;
 
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.util.List;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.util.SerializableConfiguration;
@@ -11,7 +12,10 @@ import org.sparkfp4.output.StagedFile;
 import org.sparkfp4.output.TaskFiles;
 import org.sparkfp4.output.TaskOutput;
 
-/** Writes an item of a file that is put together later: its bytes alone. */
+/**
+ * Writes an item of a file that is put together later: its bytes, and behind them what the file's metadata says of it, so
+ * that whoever puts the file together need not read the source.
+ */
 final class PartTask extends ConvertTask {
   private static final long serialVersionUID = 1L;
 
@@ -27,8 +31,12 @@ final class PartTask extends ConvertTask {
     try (SourceFiles files = source(pieces);
         SourceFiles aside = source(new SourcePieces());
         StagedFile out = output.beginPart(number, part.name())) {
-      ItemWriter writer = new ItemWriter(new SourceBytes(files, aside, arranger()), out::write);
-      writer.write(plan().files().get(part.file()).items().get(part.item()));
+      ConvertItem item = plan().files().get(part.file()).items().get(part.item());
+      SourceBytes source = new SourceBytes(files, aside, arranger());
+      ItemWriter writer = new ItemWriter(source, out::write);
+      writer.write(item);
+      out.write(ByteBuffer.wrap(
+          FileMetadata.json(FileMetadata.of(List.of(item), plan().target(), source.unrecorded()))));
       files.requireUnchanged();
       aside.requireUnchanged();
       output.finish(out, number, plan().fingerprint(), List.of(), pieces.joined(), writer.rounded());

@@ -15,13 +15,13 @@ import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.files.RawFileSystem;
 import org.sparkfp4.output.BadSourceException;
 import org.sparkfp4.output.Storage;
+import org.sparkfp4.tables.SourceTable;
 import picocli.CommandLine;
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /** {@code calibrate}: activations in, the statistics that scales are chosen by out. */
@@ -75,7 +75,11 @@ final class CalibrateCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws IOException {
-    HessianKind kind = hessian();
+    HessianKind kind = OptionValue.of(spec, () -> HessianKind.named(hessian));
+    if (activations.table != null) {
+      OptionValue.of(spec, () -> SourceTable.requireName(activations.table));
+    }
+
     SparkSession spark = Session.start("sparkfp4 calibrate");
     RunSettings settings = RunSettings.of(spark);
     Configuration conf = spark.sessionState().newHadoopConf();
@@ -108,13 +112,5 @@ final class CalibrateCommand implements Callable<Integer> {
 
     Checkpoint checkpoint = Checkpoint.open(conf, model);
     return new ModelModules(checkpoint, familyOption.family(conf, checkpoint.config()));
-  }
-
-  private HessianKind hessian() {
-    try {
-      return HessianKind.named(hessian);
-    } catch (IllegalArgumentException e) {
-      throw new ParameterException(spec.commandLine(), e.getMessage(), e);
-    }
   }
 }

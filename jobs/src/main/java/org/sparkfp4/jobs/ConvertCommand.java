@@ -18,7 +18,6 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /** {@code convert}: an NVFP4 checkpoint in, the same weights in another layout out. */
@@ -69,7 +68,7 @@ final class ConvertCommand implements Callable<Integer> {
     ConvertRequest request = request();
     SparkSession spark = Session.start("sparkfp4 convert " + input);
     RunSettings settings = RunSettings.of(spark);
-    KernelChoice kernels = ConvertJob.kernelsFor(device.onHost(settings.kernels(), spec.commandLine()));
+    KernelChoice kernels = ConvertJob.kernelsFor(OptionValue.of(spec, () -> device.onHost(settings.kernels())));
     Configuration conf = spark.sessionState().newHadoopConf();
     Path folder = RawFileSystem.qualified(conf, output);
     SeparateFolders.require(RawFileSystem.qualified(conf, input), folder);
@@ -93,11 +92,8 @@ final class ConvertCommand implements Callable<Integer> {
   }
 
   private ConvertRequest request() {
-    try {
-      return new ConvertRequest(target, initializerNames.file(), maxShardSize == null ? 0 : maxShardSize.bytes());
-    } catch (IllegalArgumentException e) {
-      throw new ParameterException(spec.commandLine(), e.getMessage(), e);
-    }
+    return OptionValue.of(spec, () -> new ConvertRequest(
+        target, initializerNames.file(), maxShardSize == null ? 0 : maxShardSize.bytes()));
   }
 
   private void print(String text) {

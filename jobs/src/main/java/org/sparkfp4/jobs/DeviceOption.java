@@ -3,9 +3,7 @@ package org.sparkfp4.jobs;
 import java.util.List;
 import org.sparkfp4.kernels.Device;
 import org.sparkfp4.kernels.KernelChoice;
-import picocli.CommandLine;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
 
 /** The option that says what computes; it changes no byte. */
 final class DeviceOption {
@@ -30,20 +28,16 @@ final class DeviceOption {
    * The same for a command that works on host memory: a device of the session's that is for columns of a GPU leaves it to
    * the CPU.
    *
-   * @throws ParameterException if the device that was given is none, or is for columns of a GPU
+   * @throws IllegalArgumentException if the device that was given is none, or is for columns of a GPU
    */
-  KernelChoice onHost(KernelChoice settings, CommandLine command) {
-    try {
-      KernelChoice kernels = over(settings.onHost());
-      if (kernels.device() != Device.RAPIDS) {
-        return kernels;
-      }
-    } catch (IllegalArgumentException e) {
-      throw new ParameterException(command, e.getMessage(), e);
+  KernelChoice onHost(KernelChoice settings) {
+    KernelChoice kernels = over(settings.onHost());
+    if (kernels.device() == Device.RAPIDS) {
+      throw new IllegalArgumentException("Invalid " + NAME
+          + ": rapids (the RAPIDS Accelerator has no part in this command; it must be auto, cpu or cuda)");
     }
 
-    throw new ParameterException(command, "Invalid " + NAME
-        + ": rapids (the RAPIDS Accelerator has no part in this command; it must be auto, cpu or cuda)");
+    return kernels;
   }
 
   /** As it was given, for another command. */

@@ -207,7 +207,9 @@ final class InspectCommand implements Callable<Integer> {
           100 * preview.quantizedShare(), ByteSize.format(preview.bytesOut()));
     }
 
-    preview.problems().forEach(problem -> out.printf("problem       %s%n", problem));
+    // where there is a plan, nothing stands in its way
+    String label = preview.roles().isEmpty() ? "problem" : "warning";
+    preview.problems().forEach(problem -> out.printf("%s       %s%n", label, problem));
     out.println();
   }
 

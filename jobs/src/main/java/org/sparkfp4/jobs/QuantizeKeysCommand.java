@@ -13,6 +13,7 @@ import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.keys.KeyJob;
 import org.sparkfp4.keys.KeyOptions;
 import org.sparkfp4.output.Storage;
+import org.sparkfp4.tables.SourceTable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -90,7 +91,7 @@ final class QuantizeKeysCommand implements Callable<Integer> {
     KeyOptions options = options();
     SparkSession spark = Session.start("sparkfp4 quantize-keys " + output);
     RunSettings settings = RunSettings.of(spark);
-    KernelChoice kernels = device.onHost(settings.kernels(), spec.commandLine());
+    KernelChoice kernels = OptionValue.of(spec, () -> device.onHost(settings.kernels()));
     Configuration conf = spark.sessionState().newHadoopConf();
     Path folder = RawFileSystem.qualified(conf, output);
     for (String input : inputs) {
@@ -117,6 +118,10 @@ final class QuantizeKeysCommand implements Callable<Integer> {
 
   private KeyOptions options() {
     require(table != null || !inputs.isEmpty(), "Missing --input or --table: where the keys are");
+    if (table != null) {
+      OptionValue.of(spec, () -> SourceTable.requireName(table));
+    }
+
     require(table == null || keyType == null || keyType.matches("BF16|F16|F32"),
         "Invalid --key-type: " + keyType + " (must be BF16, F16 or F32)");
     require(table != null || keyType == null, "Invalid --key-type: " + keyType + " (only with --table)");
@@ -124,13 +129,7 @@ final class QuantizeKeysCommand implements Callable<Integer> {
     require(pages == null || pages > 0 && pages < Integer.MAX_VALUE,
         "Invalid --pages: " + pages + " (must be from 1 to " + (Integer.MAX_VALUE - 1) + ")");
     require(eps == null || eps > 0 && !eps.isInfinite(), "Invalid --eps: " + eps + " (must be positive and finite)");
-    ScaleRule rule;
-    try {
-      rule = ScaleRule.of(scaleRule);
-    } catch (IllegalArgumentException e) {
-      throw new ParameterException(spec.commandLine(), e.getMessage(), e);
-    }
-
+    ScaleRule rule = OptionValue.of(spec, () -> ScaleRule.of(scaleRule));
     return new KeyOptions(pageTokens, pages == null ? 0 : pages, eps, roundNormToBf16, hadamard, rule, model);
   }
 

@@ -140,10 +140,6 @@ final class VerifyCommand implements Callable<Integer> {
 
   /** Null where nothing is said. */
   private SampleSize sampleSize() {
-    try {
-      return sample == null ? null : SampleSize.parse(sample);
-    } catch (IllegalArgumentException e) {
-      throw new ParameterException(spec.commandLine(), e.getMessage(), e);
-    }
+    return OptionValue.of(spec, () -> sample == null ? null : SampleSize.parse(sample));
   }
 }

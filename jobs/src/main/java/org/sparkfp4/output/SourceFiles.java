@@ -44,8 +44,13 @@ public final class SourceFiles implements Closeable {
 
   /** Reads {@code length} bytes of a tensor, from its byte {@code from} on, to the start of {@code into}. */
   public void read(LocatedTensor tensor, long from, byte[] into, int length) throws IOException {
-    open(tensor.file()).readFully(tensor.offset() + from, into, 0, length);
-    pieces.add(tensor.file(), tensor.offset() + from, into, length);
+    read(tensor.file(), tensor.offset() + from, into, length);
+  }
+
+  /** Reads {@code length} bytes of a file, from its byte {@code offset} on, to the start of {@code into}. */
+  public void read(String file, long offset, byte[] into, int length) throws IOException {
+    open(file).readFully(offset, into, 0, length);
+    pieces.add(file, offset, into, length);
   }
 
   private FSDataInputStream open(String file) throws IOException {

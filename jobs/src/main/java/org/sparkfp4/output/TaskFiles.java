@@ -66,6 +66,14 @@ public final class TaskFiles {
     }
   }
 
+  /** What such a part has from a byte on. */
+  public byte[] restOfPart(String name, long from) throws IOException {
+    try (FSDataInputStream in = storage.fs().open(new Path(staging.parts(), name))) {
+      in.seek(from);
+      return in.readAllBytes();
+    }
+  }
+
   /**
    * Gives a file its name and leaves its record, with which a later run takes it for finished.
    *

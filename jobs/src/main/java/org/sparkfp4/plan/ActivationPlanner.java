@@ -60,7 +60,7 @@ public final class ActivationPlanner {
         if (known != null) {
           throw new IllegalArgumentException("Cannot quantize " + tensor.name() + " of " + tensor.file() + ": "
               + known.file() + " has a tensor of that name too, and the output has one of each name; give a file at a "
-              + "time, each with an --output of its own (jobs/RECORDING.md has the loop)");
+              + "time, each with an --output of its own");
         }
 
         String reason = reason(tensor);

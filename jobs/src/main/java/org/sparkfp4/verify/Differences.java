@@ -40,7 +40,8 @@ final class Differences implements Serializable {
       return "No difference found";
     }
 
-    StringBuilder text = new StringBuilder(String.format(Locale.ROOT, "%,d differences found:", count));
+    StringBuilder text = new StringBuilder(String.format(Locale.ROOT, "%,d %s found:", count,
+        count == 1 ? "difference" : "differences"));
     first.stream().limit(PRINTED).forEach(line -> text.append(String.format("%n  %s", line)));
     if (count > PRINTED) {
       text.append(String.format(Locale.ROOT, "%n  … and %,d more", count - PRINTED));

@@ -66,8 +66,7 @@ class LayerWriterTest {
 
       assertThat(all.hasRemaining()).isFalse();
       String key = StackDescription.KEY + layer.path();
-      String json = FileMetadata.of(
-          new ConvertFile("x", List.of(item), false), layout.optionName(), source).get(key);
+      String json = FileMetadata.of(List.of(item), layout.optionName(), source).get(key);
       return new Written(tensors, writer.rounded(), StackDescription.parse(key, json));
     }
   }

@@ -74,6 +74,7 @@ class InspectCommandTest {
         .containsPattern("(?m)^attention +BF16 +NVFP4 +\\d+ +")
         .containsPattern("(?m)^attention +BF16 +as it is +excluded by \\*\\.self_attn\\.o_proj +2 +")
         .containsPattern("(?m)^router +BF16 +as it is +router +2 +")
+        .contains("\nwarning       input scales are 1.0").doesNotContain("problem")
         .containsPattern("(?m)^quantized +\\d\\d\\.\\d % of the parameters, ");
   }
 

@@ -19,8 +19,17 @@ class UsageHandlerTest {
         + "--scale-search? | quantize",
     "quantize --input a --output b --dryrun | Unknown option: '--dryrun' (did you mean --dry-run? | quantize",
     "quantize --input a | Missing required option: '--output=DIR' | quantize",
+    "quantize --input a --outputt=b | Missing required option: '--output=DIR', and there is no --outputt (did you mean "
+        + "--output? | quantize",
     "quantize --input a --output b --max-shard-size 5XB | Invalid value for option '--max-shard-size': | quantize",
     "quantize --input a --output b --layout foo | Invalid layout: foo; known are modelopt | quantize",
+    "calibrate --table activations --output s | Invalid table: activations, must be FORMAT:PATH | calibrate",
+    "quantize-keys --table keys --output c | Invalid table: keys, must be FORMAT:PATH | quantize-keys",
+    "verify-keys --table keys --cache c | Invalid table: keys, must be FORMAT:PATH | verify-keys",
+    "calibrate --input a --output s --hessian whole | Invalid hessian: whole | calibrate",
+    "convert --input a --output b --to marlin | Invalid layout: marlin; known are | convert",
+    "verify --source a --quantized b --sample many | Invalid --sample: many | verify",
+    "quantize --input a --output b --targets all | Invalid targets: all | quantize",
     "inspect | Missing required parameter: 'DIR' | inspect",
     "verify --quantized b | Missing required option: '--source=DIR' | verify",
     "verify-keys --cache b | Missing --source or --table | verify-keys"
