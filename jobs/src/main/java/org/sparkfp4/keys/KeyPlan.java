@@ -5,7 +5,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.sparkfp4.files.Sha256;
-import org.sparkfp4.safetensors.SlabFile;
+import org.sparkfp4.source.SlabFile;
 
 /**
  * What a run does, from headers and slot maps alone.
