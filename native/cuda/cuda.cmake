@@ -65,9 +65,11 @@ add_executable(cuda-test EXCLUDE_FROM_ALL cuda/test/main.cpp cuda/test/check.cpp
 set(CUDA_PROGRAMS cuda-test)
 set(CUDA_TESTS cuda-test)
 if(SPARKFP4_BENCH)
-  add_executable(sparkfp4-cuda-bench cuda/bench/main.cpp cuda/bench/keys.cpp $<TARGET_OBJECTS:cuda-kernels> ${CUDA_OBJECTS})
+  add_executable(sparkfp4-cuda-bench cuda/bench/main.cpp cuda/bench/keys.cpp cuda/bench/measure.cpp
+                 $<TARGET_OBJECTS:cuda-kernels> ${CUDA_OBJECTS})
   add_executable(sparkfp4-cuda-host-bench cuda/bench/host.cpp $<TARGET_OBJECTS:cuda-kernels> ${CUDA_OBJECTS})
-  add_executable(sparkfp4-cuda-layouts-bench cuda/bench/layouts.cpp $<TARGET_OBJECTS:cuda-kernels> ${CUDA_OBJECTS})
+  add_executable(sparkfp4-cuda-layouts-bench cuda/bench/layouts.cpp cuda/bench/measure.cpp
+                 $<TARGET_OBJECTS:cuda-kernels> ${CUDA_OBJECTS})
   list(APPEND CUDA_PROGRAMS sparkfp4-cuda-bench sparkfp4-cuda-host-bench sparkfp4-cuda-layouts-bench)
 endif()
 foreach(program IN LISTS CUDA_PROGRAMS)
