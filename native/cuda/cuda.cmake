@@ -23,7 +23,7 @@ find_path(CUDA_INCLUDE cuda_runtime_api.h REQUIRED NO_DEFAULT_PATH
 # -MT: Ninja builds anew what a dependency file calls by another name than it does itself.
 set(CUDA_OBJECTS "")
 foreach(source IN ITEMS amax conclude dequantize encode_codes encode_mxfp4 encode_plain encode_strips hessian keys
-               keys_aligned keys_formed latents layout_decode layouts mxfp4 norms_aligned search)
+               keys_aligned keys_formed keys_normed latents layout_decode layouts mxfp4 norms_aligned search)
   set(object "${CMAKE_BINARY_DIR}/cuda/${source}.o")
   add_custom_command(OUTPUT "${object}"
                      COMMAND "${SPARKFP4_NVCC}" ${CUDA_OPTIONS} -MD -MF "${object}.d" -MT "cuda/${source}.o" -c
