@@ -181,7 +181,7 @@ cudaError_t launch_scales(sparkfp4_scale_layout layout, bool restores, const Lay
     case SPARKFP4_SCALES_MARLIN_E4M3:
       return launch(MarlinScales<SameScale>(), restores, task, stream);
     case SPARKFP4_SCALES_MARLIN_S0E5M3:
-      return launch(MarlinScales<VllmScale>{{marlin_words(exponent)}}, restores, task, stream);
+      return launch(MarlinScales<VllmScale>{{marlin_words(MarlinScale(exponent))}}, restores, task, stream);
     default:
       return launch_rows(restores, task, stream);
   }

@@ -1,8 +1,8 @@
-// Four E4M3 scales at once to and from the bytes that vLLM's Marlin kernels read: what MarlinScale of layout_blocks.h
-// has as tables, which a multiprocessor would look up byte by byte.
+// Four E4M3 scales at once to and from the bytes that vLLM's Marlin takes: what MarlinScale has as tables, which threads
+// would look up byte by byte.
 #pragma once
 
-#include <cstdint>
+#include "../src/marlin_scale.h"
 
 namespace sparkfp4::cuda {
 
@@ -18,24 +18,20 @@ struct MarlinWords {
   uint32_t last_sign;      // is here, as 0 or 0xff
 };
 
-inline MarlinWords marlin_words(int exponent) {
-  auto bytes = [](int byte) { return static_cast<uint32_t>(byte & 0xff) * 0x01010101u; };
-  int base = (15 + exponent) * 8;
-  int limit = exponent <= 14 ? 0x7e - 8 * exponent : 7 >> (exponent - 15);
-  int lowest = base - 16;
-  int last = limit >= 8 ? limit + 16 : limit >= 4 ? 16 + 2 * (limit - 4) : limit >= 2 ? 8 + 4 * (limit - 2) : 0;
-  MarlinWords words;
-  words.base = bytes(base);
-  words.subnormals[0] = static_cast<uint32_t>(base - 16) << 8 | static_cast<uint32_t>(base - 8) << 16 |
-                        static_cast<uint32_t>(base - 4) << 24;
-  words.subnormals[1] = static_cast<uint32_t>(base & 0xff) | static_cast<uint32_t>((base + 2) & 0xff) << 8 |
-                        static_cast<uint32_t>((base + 4) & 0xff) << 16 | static_cast<uint32_t>((base + 6) & 0xff) << 24;
-  words.past_limit = bytes(0x7f - limit);
-  words.lowest = bytes(lowest & 0x7f);
-  words.lowest_sign = bytes(lowest & 0x80);
-  words.past_last = bytes(0x7f - (last & 0x7f));
-  words.last_sign = bytes(last >= 128 ? 0xff : 0);
-  return words;
+inline MarlinWords marlin_words(const MarlinScale &scale) {
+  auto all = [](int byte) { return static_cast<uint32_t>(byte & 0xff) * 0x01010101u; };
+  auto four = [](const unsigned char *bytes) {
+    return bytes[0] | bytes[1] << 8 | bytes[2] << 16 | static_cast<uint32_t>(bytes[3]) << 24;
+  };
+  int lowest = scale.base() - 16;
+  int last = scale.encoded()[scale.limit()] - lowest;
+  return {all(scale.base()),
+          {four(scale.encoded()), four(scale.encoded() + 4)},
+          all(0x7f - scale.limit()),
+          all(lowest & 0x7f),
+          all(lowest & 0x80),
+          all(0x7f - (last & 0x7f)),
+          all(last >= 128 ? 0xff : 0)};
 }
 
 constexpr uint32_t kHighBits = 0x80808080u;
@@ -76,7 +72,7 @@ __device__ __forceinline__ uint32_t decoded_word(const MarlinWords &words, uint3
   subnormal = (looked_up(0x07060504u, 0x7f7f7f7fu, halves) & upper) | (subnormal & ~upper);
   codes |= subnormal & ~normal;
   uint32_t odd = spread(above << 7) & ~normal;
-  uint32_t zero = ~spread((bytes & ~kHighBits) + 0x7f7f7f7fu | bytes);
+  uint32_t zero = ~spread(((bytes & ~kHighBits) + 0x7f7f7f7fu) | bytes);
   return (codes | beyond | odd) & 0x7f7f7f7fu & ~zero;
 }
 
