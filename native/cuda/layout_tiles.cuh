@@ -199,15 +199,19 @@ struct ScaleWords : OnePiece {
 };
 
 struct SameScale {
-  __device__ uint32_t encoded(uint32_t scales) const { return scales; }
-  __device__ uint32_t decoded(uint32_t scales) const { return scales; }
+  template <int kCount>
+  __device__ void encode(uint32_t *) const {}
+  template <int kCount>
+  __device__ void decode(uint32_t *) const {}
 };
 
 struct VllmScale {
   MarlinWords words;
 
-  __device__ uint32_t encoded(uint32_t scales) const { return encoded_word(words, scales); }
-  __device__ uint32_t decoded(uint32_t scales) const { return decoded_word(words, scales); }
+  template <int kCount>
+  __device__ void encode(uint32_t *scales) const { encode_words<kCount>(words, scales); }
+  template <int kCount>
+  __device__ void decode(uint32_t *bytes) const { decode_words<kCount>(words, bytes); }
 };
 
 // Rows of bytes become columns of bytes.
@@ -251,41 +255,45 @@ struct MarlinScales {
 
   template <typename Tile>
   __device__ void get(Tile tile, int item, uint4 *pieces) const {
-    uint32_t words[4][4];
+    uint32_t words[16];
 #pragma unroll
     for (int part = 0; part < 4; part++) {
 #pragma unroll
       for (int b = 0; b < 4; b++) {
-        words[part][b] = *tile.word(row(item, part / 2, part % 2 * 4 + b), item / 8);
+        words[4 * part + b] = *tile.word(row(item, part / 2, part % 2 * 4 + b), item / 8);
       }
+    }
 
-      transpose(words[part]);
+    scale.template encode<16>(words);
+#pragma unroll
+    for (int part = 0; part < 4; part++) {
+      transpose(words + 4 * part);
     }
 
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-      pieces[i] = {scale.encoded(words[0][i]), scale.encoded(words[1][i]),
-                   scale.encoded(words[2][i]), scale.encoded(words[3][i])};
+      pieces[i] = {words[i], words[4 + i], words[8 + i], words[12 + i]};
     }
   }
 
   template <typename Tile>
   __device__ void put(Tile tile, int item, const uint4 *pieces) const {
-    uint32_t words[4][4];
+    uint32_t words[16];
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-      words[0][i] = scale.decoded(pieces[i].x);
-      words[1][i] = scale.decoded(pieces[i].y);
-      words[2][i] = scale.decoded(pieces[i].z);
-      words[3][i] = scale.decoded(pieces[i].w);
+      words[i] = pieces[i].x;
+      words[4 + i] = pieces[i].y;
+      words[8 + i] = pieces[i].z;
+      words[12 + i] = pieces[i].w;
     }
 
+    scale.template decode<16>(words);
 #pragma unroll
     for (int part = 0; part < 4; part++) {
-      transpose(words[part]);
+      transpose(words + 4 * part);
 #pragma unroll
       for (int b = 0; b < 4; b++) {
-        *tile.word(row(item, part / 2, part % 2 * 4 + b), item / 8) = words[part][b];
+        *tile.word(row(item, part / 2, part % 2 * 4 + b), item / 8) = words[4 * part + b];
       }
     }
   }

@@ -16,6 +16,8 @@ struct MarlinWords {
   uint32_t lowest_sign;    // is here
   uint32_t past_last;      // 127 less the largest byte above base - 16 without its highest bit, which
   uint32_t last_sign;      // is here, as 0 or 0xff
+  uint32_t to_normal;      // what the low bits of a normal scale's byte and this reach 128 by
+  uint32_t past_normal;    // and what they do not reach it by
 };
 
 inline MarlinWords marlin_words(const MarlinScale &scale) {
@@ -25,13 +27,16 @@ inline MarlinWords marlin_words(const MarlinScale &scale) {
   };
   int lowest = scale.base() - 16;
   int last = scale.encoded()[scale.limit()] - lowest;
+  int first_normal = scale.base() + 8;  // past all bytes where there are no normal scales
   return {all(scale.base()),
           {four(scale.encoded()), four(scale.encoded() + 4)},
           all(0x7f - scale.limit()),
           all(lowest & 0x7f),
           all(lowest & 0x80),
           all(0x7f - (last & 0x7f)),
-          all(last >= 128 ? 0xff : 0)};
+          all(last >= 128 ? 0xff : 0),
+          all(first_normal < 256 ? 256 - first_normal : 0),
+          all(0x7f - (scale.encoded()[scale.limit()] & 0x7f))};
 }
 
 constexpr uint32_t kHighBits = 0x80808080u;
@@ -46,7 +51,7 @@ __device__ __forceinline__ uint32_t looked_up(uint32_t low, uint32_t high, uint3
 }
 
 // What is no scale becomes 0xff.
-__device__ __forceinline__ uint32_t encoded_word(const MarlinWords &words, uint32_t codes) {
+__device__ __forceinline__ uint32_t encoded_any(const MarlinWords &words, uint32_t codes) {
   uint32_t magnitudes = codes & ~kHighBits;
   uint32_t normal = spread((codes & 0x78787878u) + 0x78787878u);
   uint32_t beyond = spread((magnitudes + words.past_limit) | codes);
@@ -56,7 +61,7 @@ __device__ __forceinline__ uint32_t encoded_word(const MarlinWords &words, uint3
 }
 
 // What no scale becomes is 0x7f.
-__device__ __forceinline__ uint32_t decoded_word(const MarlinWords &words, uint32_t bytes) {
+__device__ __forceinline__ uint32_t decoded_any(const MarlinWords &words, uint32_t bytes) {
   // bytes less base - 16, each modulo 256: those that are less, and 0, come out past the last
   uint32_t above = ((bytes | kHighBits) - words.lowest) ^ (~(bytes ^ words.lowest_sign) & kHighBits);
   uint32_t low = above & ~kHighBits;
@@ -74,6 +79,55 @@ __device__ __forceinline__ uint32_t decoded_word(const MarlinWords &words, uint3
   uint32_t odd = spread(above << 7) & ~normal;
   uint32_t zero = ~spread(((bytes & ~kHighBits) + 0x7f7f7f7fu) | bytes);
   return (codes | beyond | odd) & 0x7f7f7f7fu & ~zero;
+}
+
+// Words in their place. Scales are mostly normal, and then it is a sum.
+template <int kCount>
+__device__ __forceinline__ void encode_words(const MarlinWords &words, uint32_t *scales) {
+  uint32_t normal = kHighBits;
+#pragma unroll
+  for (int i = 0; i < kCount; i++) {
+    uint32_t low = scales[i] & ~kHighBits;
+    normal &= (low + 0x78787878u) & ~(low + words.past_limit) & ~scales[i];
+  }
+
+  if (normal == kHighBits) {
+#pragma unroll
+    for (int i = 0; i < kCount; i++) {
+      scales[i] += words.base;
+    }
+
+    return;
+  }
+
+#pragma unroll
+  for (int i = 0; i < kCount; i++) {
+    scales[i] = encoded_any(words, scales[i]);
+  }
+}
+
+template <int kCount>
+__device__ __forceinline__ void decode_words(const MarlinWords &words, uint32_t *bytes) {
+  uint32_t normal = kHighBits;
+#pragma unroll
+  for (int i = 0; i < kCount; i++) {
+    uint32_t low = bytes[i] & ~kHighBits;
+    normal &= (low + words.to_normal) & ~(low + words.past_normal) & bytes[i];
+  }
+
+  if (normal == kHighBits) {
+#pragma unroll
+    for (int i = 0; i < kCount; i++) {
+      bytes[i] -= words.base;
+    }
+
+    return;
+  }
+
+#pragma unroll
+  for (int i = 0; i < kCount; i++) {
+    bytes[i] = decoded_any(words, bytes[i]);
+  }
 }
 
 }  // namespace sparkfp4::cuda
