@@ -14,6 +14,12 @@ struct TableOps<Avx2> {
   static constexpr int kIndexBytes = 128;
 
 #define SPARKFP4_OP __attribute__((always_inline)) static inline
+  SPARKFP4_OP Int largest_of_pairs(Int low, Int high) {
+    Float first = _mm256_shuffle_ps(Avx2::as_float(low), Avx2::as_float(high), 0x88);
+    Float second = _mm256_shuffle_ps(Avx2::as_float(low), Avx2::as_float(high), 0xdd);
+    return _mm256_permute4x64_epi64(_mm256_max_epu8(Avx2::as_int(first), Avx2::as_int(second)), 0xd8);
+  }
+
   // Of INT4 the magnitudes, 16 bytes a block: 0, 2, 4, 6, 1, 3, 5, 7, and the same 8 behind. Of each half strip, those of
   // every other block first.
   template <typename Type>
@@ -22,8 +28,7 @@ struct TableOps<Avx2> {
     static constexpr unsigned char kWhole[16] = {0, 1, 4, 9, 16, 25, 36, 49, 64};
     static constexpr unsigned char kQuarters[16] = {0, 1, 4, 9, 16, 36, 64, 144};
     HalfBytes<Avx2> magnitude = magnitudes<Avx2, Type>(x);
-    Int even[2];
-    Int odd[2];
+    Int sums[2][2];
 #pragma GCC unroll 2
     for (int i = 0; i < 2; i++) {
       if constexpr (kInt4) {
@@ -32,15 +37,16 @@ struct TableOps<Avx2> {
         _mm256_store_si256(to + 1, _mm256_unpackhi_epi32(magnitude.low[i], magnitude.high[i]));
       }
 
-      even[i] = sum_bytes(Avx2::lookup(kInt4 ? kWhole : kQuarters, magnitude.low[i]));
-      odd[i] = sum_bytes(Avx2::lookup(kInt4 ? kWhole : kQuarters, magnitude.high[i]));
+      sums[0][i] = sum_bytes(Avx2::lookup(kInt4 ? kWhole : kQuarters, magnitude.low[i]));
+      sums[1][i] = sum_bytes(Avx2::lookup(kInt4 ? kWhole : kQuarters, magnitude.high[i]));
+      sums[0][i] = kInt4 ? sums[0][i] : _mm256_add_epi32(sums[0][i], sums[1][i]);
     }
 
-    Int of_even[2];
-    Int of_odd[2];
-    Avx2::split_pairs(even[0], even[1], of_even);
-    Avx2::split_pairs(odd[0], odd[1], of_odd);
-    return {largest_magnitude<Avx2>(magnitude), of_even[0], of_odd[0]};
+    Int even[2];
+    Int odd[2];
+    Avx2::split_pairs(sums[0][0], sums[0][1], even);
+    Avx2::split_pairs(sums[1][0], sums[1][1], odd);
+    return {largest_magnitude<Avx2>(magnitude), even[0], odd[0]};
   }
 
   SPARKFP4_OP Int load_codes(const unsigned char *tables, const uint32_t *offsets) {
@@ -49,9 +55,37 @@ struct TableOps<Avx2> {
                                    load_block(codes + offsets[2]), 1);
   }
 
-  SPARKFP4_OP void add_eight(double *sums, const float *terms) {
-    for (int i = 0; i < 8; i += 4) {
-      _mm256_storeu_pd(sums + i, _mm256_add_pd(_mm256_loadu_pd(sums + i), _mm256_cvtps_pd(_mm_load_ps(terms + i))));
+  SPARKFP4_OP void store_second_bytes(const uint32_t *lanes, unsigned char *to) {
+    // Of vector i to lane i of each half.
+    constexpr int kBytes = 0x0d090501;
+    Int first = _mm256_shuffle_epi8(load_lanes<Avx2>(lanes), repeat_half(kBytes, -1, -1, -1));
+    Int second = _mm256_shuffle_epi8(load_lanes<Avx2>(lanes + 8), repeat_half(-1, kBytes, -1, -1));
+    Int third = _mm256_shuffle_epi8(load_lanes<Avx2>(lanes + 16), repeat_half(-1, -1, kBytes, -1));
+    Int fourth = _mm256_shuffle_epi8(load_lanes<Avx2>(lanes + 24), repeat_half(-1, -1, -1, kBytes));
+    Int all = _mm256_or_si256(_mm256_or_si256(first, second), _mm256_or_si256(third, fourth));
+    Avx2::store(to, _mm256_permutevar8x32_epi32(all, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)));
+  }
+
+  SPARKFP4_OP void add_lanes(const float *terms, int64_t blocks, double *sums) {
+    __m256d lanes[4];
+    for (int j = 0; j < 4; j++) {
+      lanes[j] = _mm256_loadu_pd(sums + 4 * j);
+    }
+
+    int64_t i = 0;
+    for (; i + 16 <= blocks; i += 16) {
+      for (int j = 0; j < 4; j++) {
+        lanes[j] = _mm256_add_pd(lanes[j], _mm256_cvtps_pd(_mm_load_ps(terms + i + 4 * j)));
+      }
+    }
+
+    if (i < blocks) {
+      lanes[0] = _mm256_add_pd(lanes[0], _mm256_cvtps_pd(_mm_load_ps(terms + i)));
+      lanes[1] = _mm256_add_pd(lanes[1], _mm256_cvtps_pd(_mm_load_ps(terms + i + 4)));
+    }
+
+    for (int j = 0; j < 4; j++) {
+      _mm256_storeu_pd(sums + 4 * j, lanes[j]);
     }
   }
 
@@ -113,6 +147,8 @@ struct TableOps<Avx2> {
     Int second = _mm256_srlv_epi32(repeat(source + 4), shifts);
     return _mm256_add_ps(_mm256_permutevar8x32_ps(errors, first), _mm256_permutevar8x32_ps(errors, second));
   }
+
+  SPARKFP4_OP Int repeat_half(int a, int b, int c, int d) { return _mm256_setr_epi32(a, b, c, d, a, b, c, d); }
 
   SPARKFP4_OP Int repeat(const unsigned char *from) {
     int lane;

@@ -14,6 +14,12 @@ struct TableOps<Avx512> {
   static constexpr int kIndexBytes = 256;
 
 #define SPARKFP4_OP __attribute__((always_inline)) static inline
+  SPARKFP4_OP Int largest_of_pairs(Int low, Int high) {
+    Int halves[2];
+    Avx512::split_pairs(low, high, halves);
+    return _mm512_max_epu8(halves[0], halves[1]);
+  }
+
   // Of each half strip 64 bytes of indices, and 64 of those of elements 8 behind: in each quarter, which has two blocks,
   // elements 0, 2, 4, 6 of the first, the same of the second, and 1, 3, 5, 7 of both. A bit above the magnitude tells the
   // second one's.
@@ -52,11 +58,12 @@ struct TableOps<Avx512> {
 
     const Int even = _mm512_setr_epi32(0, 1, 4, 5, 8, 9, 12, 13, 16, 17, 20, 21, 24, 25, 28, 29);
     const Int odd = _mm512_add_epi32(even, _mm512_set1_epi32(2));
-    Int any = largest_of_halves<Avx512>(_mm512_permutex2var_epi32(largest[0], even, largest[1]),
-                                        _mm512_permutex2var_epi32(largest[0], odd, largest[1]));
-    return {_mm512_and_si512(any, _mm512_set1_epi32(kInt4 ? 0xf : 7)),
-            _mm512_permutex2var_epi32(squares[0], even, squares[1]),
-            _mm512_permutex2var_epi32(squares[0], odd, squares[1])};
+    Int any = largest_byte<Avx512>(_mm512_max_epu8(_mm512_permutex2var_epi32(largest[0], even, largest[1]),
+                                                   _mm512_permutex2var_epi32(largest[0], odd, largest[1])));
+    Int of_even = _mm512_permutex2var_epi32(squares[0], even, squares[1]);
+    Int of_odd = _mm512_permutex2var_epi32(squares[0], odd, squares[1]);
+    return {_mm512_and_si512(any, _mm512_set1_epi32(kKeyMagnitude)),
+            kInt4 ? of_even : _mm512_add_epi32(of_even, of_odd), of_odd};
   }
 
   SPARKFP4_OP Int load_codes(const unsigned char *tables, const uint32_t *offsets) {
@@ -67,8 +74,28 @@ struct TableOps<Avx512> {
     return _mm512_mask_broadcast_i32x4(x, 0xf000, Avx512::load_quarter(codes + offsets[6]));
   }
 
-  SPARKFP4_OP void add_eight(double *sums, const float *terms) {
-    _mm512_storeu_pd(sums, _mm512_add_pd(_mm512_loadu_pd(sums), _mm512_cvtps_pd(_mm256_load_ps(terms))));
+  SPARKFP4_OP void store_second_bytes(const uint32_t *lanes, unsigned char *to) {
+    // Of vector i to lane i of each quarter.
+    constexpr int kBytes = 0x0d090501;
+    Int first = _mm512_shuffle_epi8(load_lanes<Avx512>(lanes), _mm512_set4_epi32(-1, -1, -1, kBytes));
+    Int second = _mm512_shuffle_epi8(load_lanes<Avx512>(lanes + 16), _mm512_set4_epi32(-1, -1, kBytes, -1));
+    Int third = _mm512_shuffle_epi8(load_lanes<Avx512>(lanes + 32), _mm512_set4_epi32(-1, kBytes, -1, -1));
+    Int fourth = _mm512_shuffle_epi8(load_lanes<Avx512>(lanes + 48), _mm512_set4_epi32(kBytes, -1, -1, -1));
+    Int all = _mm512_or_si512(_mm512_or_si512(first, second), _mm512_or_si512(third, fourth));
+    const Int order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    Avx512::store(to, _mm512_permutexvar_epi32(order, all));
+  }
+
+  SPARKFP4_OP void add_lanes(const float *terms, int64_t blocks, double *sums) {
+    __m512d low = _mm512_loadu_pd(sums);
+    __m512d high = _mm512_loadu_pd(sums + 8);
+    for (int64_t i = 0; i < blocks; i += 16) {
+      low = _mm512_add_pd(low, _mm512_cvtps_pd(_mm256_load_ps(terms + i)));
+      high = _mm512_add_pd(high, _mm512_cvtps_pd(_mm256_load_ps(terms + i + 8)));
+    }
+
+    _mm512_storeu_pd(sums, low);
+    _mm512_storeu_pd(sums + 8, high);
   }
 
   template <typename Type>

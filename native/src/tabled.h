@@ -13,17 +13,19 @@ namespace sparkfp4 {
 template <typename Isa>
 struct StripOfCodes {
   typename Isa::Int largest;  // the magnitude of its largest code
-  typename Isa::Int even;     // the sum of the squares of its even codes, E2M1's in quarters, and of its odd ones
-  typename Isa::Int odd;
+  typename Isa::Int even;     // the sum of the squares of its even codes, of E2M1 of all of them, in quarters
+  typename Isa::Int odd;      // of INT4's odd codes
 };
 
 // What an instruction set has of its own for tables, whose offsets are in bytes:
 //
 //   kSlots: of a table's errors
 //   kIndexBytes: of what prepare() writes of a strip
+//   largest_of_pairs(low, high): of blocks of two lanes, byte by byte
 //   prepare<Type>(half_bytes, indices): a StripOfCodes
 //   load_codes(tables, offsets): the tables' codes of every other block from the first on, 16 bytes each
-//   add_eight(sums, terms): floats to doubles
+//   store_second_bytes(lanes, to): of four vectors
+//   add_lanes(terms, blocks, sums): floats to the doubles of their lanes
 //   errors<Type>(tables, offsets, source, indices): the sums of a strip's blocks by the fixed tree, a lane each
 template <typename Isa>
 struct TableOps;
@@ -68,20 +70,18 @@ SPARKFP4_INLINE HalfBytes<Isa> magnitudes(const HalfBytes<Isa> &x) {
   return magnitude;
 }
 
-// Of the bytes of a lane, in two vectors.
+// In the lowest byte of each lane the largest one.
 template <typename Isa>
-SPARKFP4_INLINE typename Isa::Int largest_of_halves(typename Isa::Int first, typename Isa::Int second) {
-  typename Isa::Int any = Isa::max_u8(first, second);
-  any = Isa::max_u8(any, Isa::template shift_right<16>(any));
-  return Isa::max_u8(any, Isa::template shift_right<8>(any));
+SPARKFP4_INLINE typename Isa::Int largest_byte(typename Isa::Int x) {
+  x = Isa::max_u8(x, Isa::template shift_right<16>(x));
+  return Isa::max_u8(x, Isa::template shift_right<8>(x));
 }
 
 template <typename Isa>
 SPARKFP4_INLINE typename Isa::Int largest_magnitude(const HalfBytes<Isa> &magnitude) {
-  typename Isa::Int halves[2];
-  Isa::split_pairs(Isa::max_u8(magnitude.low[0], magnitude.high[0]), Isa::max_u8(magnitude.low[1], magnitude.high[1]),
-                   halves);
-  return Isa::bit_and(largest_of_halves<Isa>(halves[0], halves[1]), Isa::set(kKeyMagnitude));
+  typename Isa::Int any = TableOps<Isa>::largest_of_pairs(Isa::max_u8(magnitude.low[0], magnitude.high[0]),
+                                                          Isa::max_u8(magnitude.low[1], magnitude.high[1]));
+  return Isa::bit_and(largest_byte<Isa>(any), Isa::set(kKeyMagnitude));
 }
 
 // Where the tables of a group's blocks are.
@@ -90,6 +90,11 @@ struct Places {
   alignas(64) uint32_t keys[kBlocks];
   alignas(64) uint32_t offsets[kBlocks];
 };
+
+template <typename Isa>
+SPARKFP4_INLINE typename Isa::Int load_lanes(const uint32_t *from) {
+  return Isa::load(reinterpret_cast<const unsigned char *>(from));
+}
 
 template <typename Isa>
 SPARKFP4_INLINE void store_lanes(uint32_t *to, typename Isa::Int x) {
@@ -136,13 +141,20 @@ SPARKFP4_INLINE bool write_scales(const Places<kBlocks> &at, const uint32_t *fou
   using Int = typename Isa::Int;
   Int different = Isa::set(0);
   for (int64_t i = 0; i < blocks; i += Isa::kWidth) {
-    Int key = Isa::load(reinterpret_cast<const unsigned char *>(found + i));
-    Int wanted = Isa::load(reinterpret_cast<const unsigned char *>(at.keys + i));
-    different = Isa::bit_or(different, Isa::bit_and(Isa::bit_xor(key, wanted), Isa::set(~kKeyByte)));
-    Isa::store_bytes(scales + i, Isa::bit_and(Isa::template shift_right<8>(key), Isa::set(0xff)));
+    different = Isa::bit_or(different, Isa::bit_xor(load_lanes<Isa>(found + i), load_lanes<Isa>(at.keys + i)));
   }
 
-  return Isa::reduce_max_u32(different) == 0;
+  if (blocks == kBlocks) {
+    static_assert(kBlocks == 4 * Isa::kWidth, "four vectors");
+    TableOps<Isa>::store_second_bytes(found, scales);
+  } else {
+    for (int64_t i = 0; i < blocks; i += Isa::kWidth) {
+      Int key = load_lanes<Isa>(found + i);
+      Isa::store_bytes(scales + i, Isa::bit_and(Isa::template shift_right<8>(key), Isa::set(0xff)));
+    }
+  }
+
+  return Isa::reduce_max_u32(Isa::bit_and(different, Isa::set(~kKeyByte))) == 0;
 }
 
 // The keys of a strip's tables.
@@ -166,7 +178,7 @@ SPARKFP4_INLINE typename Isa::Float sum_weights(const StripOfCodes<Isa> &strip, 
     // Two products and their sum are the only ones to be rounded.
     return Isa::add(Isa::mul(Isa::to_float(strip.even), square), Isa::mul(Isa::to_float(strip.odd), square));
   } else {
-    return Isa::mul(Isa::to_float(Isa::add_int(strip.even, strip.odd)), Isa::mul(square, Isa::set_float(0.25f)));
+    return Isa::mul(Isa::to_float(strip.even), Isa::mul(square, Isa::set_float(0.25f)));
   }
 }
 
@@ -209,14 +221,6 @@ struct TabledGroup {
   alignas(64) float weights[kBlocks];
   alignas(64) float errors[kBlocks];
 };
-
-// Of a group's blocks, the first of which has lane 0.
-template <typename Isa>
-SPARKFP4_INLINE void add_lanes(const float *terms, int64_t blocks, double *sums) {
-  for (int64_t i = 0; i < blocks; i += 8) {
-    TableOps<Isa>::add_eight(sums + i % kLanes, terms + i);
-  }
-}
 
 // How many groups are encoded without tables once those were of no use, and how many may then be made.
 constexpr int32_t kPause = 256;
@@ -315,8 +319,8 @@ SPARKFP4_INLINE bool encode_by_tables(const EncodeTask &group) {
   }
 
   if constexpr (kSums) {
-    add_lanes<Isa>(x.weights, group.blocks, group.sums->squares);
-    add_lanes<Isa>(x.errors, group.blocks, group.sums->errors);
+    TableOps<Isa>::add_lanes(x.weights, group.blocks, group.sums->squares);
+    TableOps<Isa>::add_lanes(x.errors, group.blocks, group.sums->errors);
   }
 
   return true;
