@@ -11,7 +11,7 @@ namespace sparkfp4 {
 
 // One cache line: what a vector reads of it beyond the errors is never chosen.
 struct alignas(64) BlockTable {
-  float errors[9];          // by the magnitude of a code, see make_table: the square of w - e2m1(code) * d
+  float errors[9];          // by the magnitude of a code, see make_table(): the square of w - e2m1(code) * d
   unsigned char codes[16];  // E2M1, by the source's code
   uint32_t key;
 };
@@ -76,27 +76,36 @@ static inline bool has_tables(const sparkfp4_scheme &scheme) {
          (scheme.codes == SPARKFP4_E2M1 && scheme.scales == SPARKFP4_SCALE_E8M0);
 }
 
-// kSlots: where a vector has room for 8 errors only, the one of INT4's -8 takes the place of the
-// one of 0, which is 0.
+// kSlots: where a vector has room for 8 errors only, the one of INT4's -8 takes the place of the one of 0, which is 0.
 template <sparkfp4_recipe kRecipe, typename Type, int kSlots>
 __attribute__((noinline)) static void make_table(uint32_t key, float global_scale, BlockTable *table) {
+  constexpr bool kInt4 = Type::kSource == Int4::kSource;
+  constexpr uint32_t kMagnitudes = kInt4 ? 9 : 8;
   float source_scale = bits_as<float>(key & ~kKeyMagnitude);
   uint32_t largest = key & kKeyMagnitude;
-  float value = Type::kSource == Int4::kSource ? static_cast<float>(largest) : e2m1_magnitude(largest);
-  float scale = block_scale<kRecipe, Type>(value * source_scale, 6.0f, global_scale);
+  float w[kMagnitudes];
+  for (uint32_t i = 0; i < kMagnitudes; i++) {
+    w[i] = (kInt4 ? static_cast<float>(i) : e2m1_magnitude(i)) * source_scale;
+  }
+
+  float scale = block_scale<kRecipe, Type>(w[largest], 6.0f, global_scale);
   float d = dequant_factor<kRecipe>(scale, global_scale);
-  table->errors[0] = 0;
-  for (uint32_t code = 0; code < 16; code++) {
-    float w = nibble_value<Type>(code) * source_scale;
-    float x = w / d;
-    uint32_t index = e2m1_index(__builtin_fabsf(x));
-    table->codes[code] = static_cast<unsigned char>(index + (x < 0 ? 8 : 0));
-    float error = __builtin_fabsf(w) - e2m1_magnitude(index) * d;
-    // The sign does not matter to the square.
-    uint32_t magnitude = Type::kSource != Int4::kSource ? code & 7 : code < 8 ? 8 - code : code - 8;
-    if (magnitude % kSlots > 0 || code == 0) {
-      table->errors[magnitude % kSlots] = error * error;
+  for (uint32_t i = 0; i < kMagnitudes; i++) {
+    float x = w[i] / d;
+    uint32_t index = e2m1_index(x);
+    // A quotient of zero has no sign.
+    uint32_t negative = index + (x > 0 ? 8 : 0);
+    if (!kInt4 || i < 8) {
+      table->codes[kInt4 ? i + 8 : i] = static_cast<unsigned char>(index);
     }
+
+    if (!kInt4 || i > 0) {
+      table->codes[kInt4 ? 8 - i : i + 8] = static_cast<unsigned char>(negative);
+    }
+
+    // The sign does not matter to the square.
+    float error = w[i] - e2m1_magnitude(index) * d;
+    table->errors[i % kSlots] = error * error;
   }
 
   table->key = key | static_cast<uint32_t>(e4m3_byte(scale)) << 8;

@@ -223,7 +223,7 @@ struct TabledGroup {
 };
 
 // How many groups are encoded without tables once those were of no use, and how many may then be made.
-constexpr int32_t kPause = 256;
+constexpr int32_t kPause = 1024;
 constexpr int32_t kCreditAfterPause = 128;
 
 // The second step with a group, whose tables are those of its blocks or others: false, for its outcome to be thrown away,
