@@ -20,8 +20,8 @@ struct TableOps<Avx2> {
     return _mm256_permute4x64_epi64(_mm256_max_epu8(Avx2::as_int(first), Avx2::as_int(second)), 0xd8);
   }
 
-  // Of INT4 the magnitudes, 16 bytes a block: 0, 2, 4, 6, 1, 3, 5, 7, and the same 8 behind. Of each half strip, those of
-  // every other block first.
+  // Of INT4 the magnitudes, 16 bytes a block: 0, 2, 4, 6, 1, 3, 5, 7, and the same 8 behind. Of each half strip, those
+  // of every other block first.
   template <typename Type>
   SPARKFP4_OP StripOfCodes<Avx2> prepare(const HalfBytes<Avx2> &x, unsigned char *indices) {
     constexpr bool kInt4 = Type::kSource == Int4::kSource;

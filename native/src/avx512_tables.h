@@ -20,9 +20,9 @@ struct TableOps<Avx512> {
     return _mm512_max_epu8(halves[0], halves[1]);
   }
 
-  // Of each half strip 64 bytes of indices, and 64 of those of elements 8 behind: in each quarter, which has two blocks,
-  // elements 0, 2, 4, 6 of the first, the same of the second, and 1, 3, 5, 7 of both. A bit above the magnitude tells the
-  // second one's.
+  // Of each half strip 64 bytes of indices, and 64 of those of elements 8 behind: in each quarter, which has two
+  // blocks, elements 0, 2, 4, 6 of the first, the same of the second, and 1, 3, 5, 7 of both. A bit above the magnitude
+  // tells the second one's.
   template <typename Type>
   SPARKFP4_OP StripOfCodes<Avx512> prepare(const HalfBytes<Avx512> &x, unsigned char *indices) {
     constexpr bool kInt4 = Type::kSource == Int4::kSource;
@@ -123,8 +123,8 @@ struct TableOps<Avx512> {
     return _mm512_castps_si512(_mm512_shuffle_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b), kLanesOfBoth));
   }
 
-  // Elements i and i + 8 of two blocks: in quarter k of the first one i = 2k, of the second one the same, and i = 2k + 1
-  // of both.
+  // Elements i and i + 8 of two blocks: in quarter k of the first one i = 2k, of the second one the same, and
+  // i = 2k + 1 of both.
   SPARKFP4_OP Float two_errors(const unsigned char *tables, const uint32_t *offsets, const unsigned char *indices) {
     const Int shifts = _mm512_setr_epi32(0, 0, 0, 0, 8, 8, 8, 8, 16, 16, 16, 16, 24, 24, 24, 24);
     Int first = _mm512_srlv_epi32(_mm512_broadcast_i32x4(Avx512::load_quarter(indices)), shifts);

@@ -225,8 +225,8 @@ sparkfp4_status sparkfp4_quantized_encode(sparkfp4_tier tier, sparkfp4_recipe re
 
   EncodeFunction encode = chosen->encode[recipe][kCodeSources + scheme->codes];
   HessianBlocks hessians(search, elements > 0 ? cols / kBlock : 0);
-  OwnedTables tables(search == SPARKFP4_RTN && tier != SPARKFP4_SCALAR && elements >= kLeastForTables &&
-                     has_tables(*scheme));
+  OwnedTables tables(search == SPARKFP4_RTN && tier != SPARKFP4_SCALAR && has_tables(*scheme) &&
+                     are_tables_worth(*scheme, elements, sums != nullptr));
   EncodeTask task = {};
   task.hessians = hessians.get();
   task.tables = tables.get();

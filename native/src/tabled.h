@@ -107,13 +107,53 @@ SPARKFP4_INLINE void find_places(typename Isa::Int largest, typename Isa::Int sc
   using Int = typename Isa::Int;
   static_assert(sizeof(BlockTable) == 1 << 6, "a place is an offset in 64 bytes");
   Int of_scale = Isa::bit_and(Isa::template shift_right<kPlaceShift<Type> - 6>(scale), Isa::set(kScaleOfPlace << 6));
-  Int of_largest = Isa::bit_and(Isa::template shift_left<6>(largest), Isa::set(7 << 6));
+  Int of_largest = Isa::template shift_left<6>(largest);
   store_lanes<Isa>(at->keys + first, Isa::bit_or(scale, largest));
-  store_lanes<Isa>(at->offsets + first, Isa::bit_or(of_scale, of_largest));
+  store_lanes<Isa>(at->offsets + first, Isa::add_int(of_scale, of_largest));
 }
 
-// Makes the tables that are not there, of which a later one may take the place of an earlier one. False where one cannot
-// be made, or where too many had to be of late.
+// What becomes of each code, by divisions.
+template <typename Isa, sparkfp4_recipe kRecipe, typename Type>
+__attribute__((noinline)) static void make_table(uint32_t key, float global_scale, BlockTable *table) {
+  using Int = typename Isa::Int;
+  using Float = typename Isa::Float;
+  constexpr bool kInt4 = Type::kSource == Int4::kSource;
+  static constexpr float kInt4Values[16] = {-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7};
+  static constexpr float kE2m1Values[16] = {0.0f,  0.5f,  1.0f,  1.5f,  2.0f,  3.0f,  4.0f,  6.0f,
+                                            -0.0f, -0.5f, -1.0f, -1.5f, -2.0f, -3.0f, -4.0f, -6.0f};
+  const float *values = kInt4 ? kInt4Values : kE2m1Values;
+  float source_scale = bits_as<float>(key & ~kKeyMagnitude);
+  uint32_t largest = key & kKeyMagnitude;
+  float value = kInt4 ? static_cast<float>(largest) : kE2m1Values[largest];
+  float scale = block_scale<kRecipe, Type>(value * source_scale, 6.0f, global_scale);
+  Float d = Isa::set_float(dequant_factor<kRecipe>(scale, global_scale));
+  Int bits[kThresholds];
+  for (int i = 0; i < kThresholds; i++) {
+    // A tie goes to the even code, which the second of two is.
+    bits[i] = Isa::set(bits_as<uint32_t>(kMidpoints[i]) - (i > 0 && i % 2 == 0 ? 1 : 0));
+  }
+
+  float errors[16];
+  for (int i = 0; i < 16; i += Isa::kWidth) {
+    Float w = Isa::mul(Isa::load_floats(values + i), Isa::set_float(source_scale));
+    Float x = Isa::divide(w, d);
+    Int code = Isa::code_32(Isa::as_int(x), Isa::as_int(Isa::abs(x)), bits);
+    Isa::store_bytes(table->codes + i, code);
+    Float error = Isa::sub(Isa::abs(w), Isa::mul(Isa::e2m1_magnitude(code), d));
+    Isa::store_floats(errors + i, Isa::mul(error, error));
+  }
+
+  // By magnitude.
+  std::memcpy(table->errors, errors + (kInt4 ? 8 : 0), 8 * sizeof(float));
+  if (kInt4) {
+    table->errors[8 % TableOps<Isa>::kSlots] = errors[0];
+  }
+
+  table->key = key | static_cast<uint32_t>(e4m3_byte(scale)) << 8;
+}
+
+// Makes the tables that are not there, of which a later one may take the place of an earlier one. False where one
+// cannot be made, or where too many had to be of late.
 template <typename Isa, sparkfp4_recipe kRecipe, typename Type, int kBlocks>
 __attribute__((noinline)) static bool make_tables(const Places<kBlocks> &at, int64_t blocks, float global_scale,
                                                   CodeTables *tables) {
@@ -127,7 +167,7 @@ __attribute__((noinline)) static bool make_tables(const Places<kBlocks> &at, int
       }
 
       tables->credit--;
-      make_table<kRecipe, Type, TableOps<Isa>::kSlots>(key, global_scale, table);
+      make_table<Isa, kRecipe, Type>(key, global_scale, table);
     }
   }
 
@@ -226,8 +266,8 @@ struct TabledGroup {
 constexpr int32_t kPause = 1024;
 constexpr int32_t kCreditAfterPause = 128;
 
-// The second step with a group, whose tables are those of its blocks or others: false, for its outcome to be thrown away,
-// where they are.
+// The second step with a group, whose tables are those of its blocks or others': false, for its outcome to be thrown
+// away, where one is another's.
 template <typename Isa, typename Type, bool kSums, int kStrips>
 SPARKFP4_INLINE bool look_up_strips(const EncodeTask &group, TabledGroup<Isa, kStrips> *x) {
   using Ops = TableOps<Isa>;
