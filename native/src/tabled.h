@@ -19,7 +19,7 @@ struct StripOfCodes {
 
 // What an instruction set has of its own for tables, whose offsets are in bytes:
 //
-//   kSlots: of a table's errors
+//   kSlots: how many errors of a table it tells apart
 //   kIndexBytes: of what prepare() writes of a strip
 //   largest_of_pairs(low, high): of blocks of two lanes, byte by byte
 //   prepare<Type>(half_bytes, indices): a StripOfCodes
@@ -112,9 +112,10 @@ SPARKFP4_INLINE void find_places(typename Isa::Int largest, typename Isa::Int sc
   store_lanes<Isa>(at->offsets + first, Isa::add_int(of_scale, of_largest));
 }
 
-// What becomes of each code, by divisions.
+// What becomes of each code, by divisions. False where the source's scale or d is out of range: there weights and squares
+// may be rounded, and quotients of zero be none.
 template <typename Isa, sparkfp4_recipe kRecipe, typename Type>
-__attribute__((noinline)) static void make_table(uint32_t key, float global_scale, BlockTable *table) {
+__attribute__((noinline)) static bool make_table(uint32_t key, float global_scale, BlockTable *table) {
   using Int = typename Isa::Int;
   using Float = typename Isa::Float;
   constexpr bool kInt4 = Type::kSource == Int4::kSource;
@@ -126,7 +127,12 @@ __attribute__((noinline)) static void make_table(uint32_t key, float global_scal
   uint32_t largest = key & kKeyMagnitude;
   float value = kInt4 ? static_cast<float>(largest) : kE2m1Values[largest];
   float scale = block_scale<kRecipe, Type>(value * source_scale, 6.0f, global_scale);
-  Float d = Isa::set_float(dequant_factor<kRecipe>(scale, global_scale));
+  float factor = dequant_factor<kRecipe>(scale, global_scale);
+  if (!(source_scale >= kMinScale && source_scale <= kMaxScale && factor >= kMinScale && factor <= kMaxScale)) {
+    return false;
+  }
+
+  Float d = Isa::set_float(factor);
   Int bits[kThresholds];
   for (int i = 0; i < kThresholds; i++) {
     // A tie goes to the even code, which the second of two is.
@@ -150,6 +156,7 @@ __attribute__((noinline)) static void make_table(uint32_t key, float global_scal
   }
 
   table->key = key | static_cast<uint32_t>(e4m3_byte(scale)) << 8;
+  return true;
 }
 
 // Makes the tables that are not there, of which a later one may take the place of an earlier one. False where one
@@ -161,13 +168,11 @@ __attribute__((noinline)) static bool make_tables(const Places<kBlocks> &at, int
     uint32_t key = at.keys[i];
     BlockTable *table = &tables->tables[at.offsets[i] / sizeof(BlockTable)];
     if ((table->key & ~kKeyByte) != key) {
-      float scale = bits_as<float>(key & ~kKeyMagnitude);
-      if (tables->credit <= 0 || !(scale >= kMinScale && scale <= kMaxScale)) {
+      if (tables->credit <= 0 || !make_table<Isa, kRecipe, Type>(key, global_scale, table)) {
         return false;
       }
 
       tables->credit--;
-      make_table<Isa, kRecipe, Type>(key, global_scale, table);
     }
   }
 

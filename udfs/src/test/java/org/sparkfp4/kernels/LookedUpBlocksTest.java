@@ -18,7 +18,7 @@ class LookedUpBlocksTest {
 
   private static final int COLS = 1040;
 
-  /** Every bfloat16 that has tables, and those around them: three octaves a call, none of which takes another's place. */
+  /** Every bfloat16 that has tables, and those around them: three octaves a call, as one place each allows. */
   @Test
   void everyScaleOfInt4() {
     Random random = new Random(1);
