@@ -112,8 +112,8 @@ SPARKFP4_INLINE void find_places(typename Isa::Int largest, typename Isa::Int sc
   store_lanes<Isa>(at->offsets + first, Isa::add_int(of_scale, of_largest));
 }
 
-// What becomes of each code, by divisions. False where the source's scale or d is out of range: there weights and squares
-// may be rounded, and quotients of zero be none.
+// What becomes of each code, by divisions. False where the source's scale or d is out of range: there weights and
+// squares may be rounded, and quotients of zero be none.
 template <typename Isa, sparkfp4_recipe kRecipe, typename Type>
 __attribute__((noinline)) static bool make_table(uint32_t key, float global_scale, BlockTable *table) {
   using Int = typename Isa::Int;
