@@ -1,6 +1,6 @@
 // The C interface for quantized sources: spreads the scales over the blocks, chunk by chunk, and walks the segments.
+#include "e4m3_tables.h"
 #include "hessian_bounds.h"
-#include "segments.h"
 #include "to_bf16.h"
 
 namespace sparkfp4 {
@@ -221,11 +221,21 @@ sparkfp4_status sparkfp4_quantized_encode(sparkfp4_tier tier, sparkfp4_recipe re
   task.row_blocks = cols / kBlock;
   task.packed = static_cast<unsigned char *>(packed);
   task.scales = static_cast<unsigned char *>(scales);
+  E4m3Tables tables;
+  uint32_t table_offsets[kChunk];
   for (int64_t i = 0; i < segment_count; i++) {
     ErrorLanes lanes = {};
     task.sums = sums == nullptr ? nullptr : &lanes;
     task.first_block = 0;
+    bool shared = search == SPARKFP4_RTN && tier != SPARKFP4_SCALAR &&
+                  tables.begin(*scheme, segments[i].rows, cols, kChunk);
+    task.tables = shared ? tables.get() : nullptr;
     auto work = [&](const unsigned char *source, const float *block_scales, int64_t blocks) {
+      if (shared) {
+        tables.spread(task.first_block, blocks, table_offsets);
+        task.table_offsets = table_offsets;
+      }
+
       task.source = source;
       task.block_scales = block_scales;
       task.blocks = blocks;
