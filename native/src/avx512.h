@@ -254,8 +254,12 @@ struct Avx512 {
     return _mm_loadu_si128(reinterpret_cast<const __m128i *>(from));
   }
 
-  SPARKFP4_OP void copy_quarter(const unsigned char *from, unsigned char *to) {
-    _mm_storeu_si128(reinterpret_cast<__m128i *>(to), load_quarter(from));
+  // 16 bytes from each of these places, every fourth of those that are given.
+  SPARKFP4_OP Int load_quarters(const unsigned char *from, const uint32_t *places) {
+    Int x = _mm512_castsi128_si512(load_quarter(from + places[0]));
+    x = _mm512_mask_broadcast_i32x4(x, 0x00f0, load_quarter(from + places[4]));
+    x = _mm512_mask_broadcast_i32x4(x, 0x0f00, load_quarter(from + places[8]));
+    return _mm512_mask_broadcast_i32x4(x, 0xf000, load_quarter(from + places[12]));
   }
 
   // 16 bytes at the same place of blocks v, v + 4, v + 8 and v + 12.
@@ -371,8 +375,12 @@ struct Avx512 {
   }
 
   SPARKFP4_OP void accumulate(double *sums, Float x) {
-    __m512d low = _mm512_cvtps_pd(_mm512_castps512_ps256(x));
-    __m512d high = _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1));
+    // Through memory: the conversion of what is loaded takes no shuffle.
+    alignas(64) float floats[16];
+    _mm512_store_ps(floats, x);
+    asm("" : "+m"(floats));
+    __m512d low = _mm512_cvtps_pd(_mm256_load_ps(floats));
+    __m512d high = _mm512_cvtps_pd(_mm256_load_ps(floats + 8));
     _mm512_storeu_pd(sums, _mm512_add_pd(_mm512_loadu_pd(sums), low));
     _mm512_storeu_pd(sums + 8, _mm512_add_pd(_mm512_loadu_pd(sums + 8), high));
   }

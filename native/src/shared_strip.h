@@ -23,7 +23,9 @@ template <typename Isa>
 struct SharedStrip {
   typename Isa::Int x[kCodeVectors];
   typename Isa::Int doubled[kCodeVectors];  // without the sign, times 2
-  typename Isa::Int entries[4];  // quarter q of the i-th is that of lane 4q + i
+  typename Isa::Int thresholds;
+  typename Isa::Int d;
+  typename Isa::Int scales;
   alignas(64) uint32_t places[Isa::kWidth];  // of the blocks' entries
   bool normal;  // no magnitude is zero or subnormal
 };
@@ -81,21 +83,24 @@ static void fill_entries(E4m3Table *table, int first, float source_scale, float 
   }
 }
 
-// Copies the entries of a strip, a quarter of a vector each: by plain loads and stores, for which the vector units need
-// not wait.
 template <typename Isa>
-SPARKFP4_INLINE void copy_entries(const unsigned char *tables, SharedStrip<Isa> *strip) {
+SPARKFP4_INLINE void load_entries(const unsigned char *tables, SharedStrip<Isa> *strip) {
   static_assert(sizeof(E4m3Entry) == 16);
-#pragma GCC unroll 16
-  for (int lane = 0; lane < Isa::kWidth; lane++) {
-    Isa::copy_quarter(tables + strip->places[lane],
-                      reinterpret_cast<unsigned char *>(strip->entries + lane % 4) + lane / 4 * 16);
+  typename Isa::Int rows[4];
+  typename Isa::Int lanes[4];
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; i++) {
+    rows[i] = Isa::load_quarters(tables, strip->places + i);
   }
+
+  Isa::transpose_quarters(rows, lanes);
+  strip->thresholds = lanes[0];
+  strip->d = lanes[1];
+  strip->scales = lanes[2];
 }
 
 template <typename Isa>
-SPARKFP4_INLINE void prepare_shared(const unsigned char *source, const unsigned char *tables, const uint32_t *offsets,
-                                    SharedStrip<Isa> *strip) {
+SPARKFP4_INLINE void load_shared(const unsigned char *source, const uint32_t *offsets, SharedStrip<Isa> *strip) {
   using Int = typename Isa::Int;
   Int rows[4];
 #pragma GCC unroll 4
@@ -121,7 +126,6 @@ SPARKFP4_INLINE void prepare_shared(const unsigned char *source, const unsigned 
   Int places = Isa::bit_and(Isa::template shift_left<3>(most), Isa::set(0xff << 3));
   Int tables_of = Isa::by_quarters(Isa::load(reinterpret_cast<const unsigned char *>(offsets)));
   Isa::store(reinterpret_cast<unsigned char *>(strip->places), Isa::add_int(places, tables_of));
-  copy_entries<Isa>(tables, strip);
 }
 
 // The codes of all bytes, in their high halves, with anything below.
@@ -170,9 +174,7 @@ SPARKFP4_INLINE Squares<Isa> finish_shared(const SharedStrip<Isa> &strip, const 
                                            unsigned char *packed) {
   using Int = typename Isa::Int;
   using Float = typename Isa::Float;
-  Int entries[4];
-  Isa::transpose_quarters(strip.entries, entries);
-  Int all = entries[0];
+  Int all = strip.thresholds;
   Int thresholds[4] = {Isa::template repeat_byte<0>(all), Isa::template repeat_byte<1>(all),
                        Isa::template repeat_byte<2>(all), Isa::template repeat_byte<3>(all)};
   Int high[kCodeVectors];
@@ -186,7 +188,7 @@ SPARKFP4_INLINE Squares<Isa> finish_shared(const SharedStrip<Isa> &strip, const 
   if constexpr (!kSums) {
     return {Isa::set_float(0), Isa::set_float(0)};
   } else {
-    Float d = Isa::as_float(entries[1]);
+    Float d = Isa::as_float(strip.d);
     Float scale = Isa::as_float(Isa::by_quarters(Isa::load(reinterpret_cast<const unsigned char *>(block_scales))));
     if constexpr (kNormal) {
       scale = Isa::mul(scale, Isa::set_float(0x1p120f));
@@ -206,32 +208,30 @@ SPARKFP4_INLINE Squares<Isa> finish_shared(const SharedStrip<Isa> &strip, const 
   }
 }
 
-template <typename Isa>
-SPARKFP4_INLINE typename Isa::Int third_lanes(const typename Isa::Int *entries) {
-  typename Isa::Int x[4];
-  Isa::transpose_quarters(entries, x);
-  return x[2];
-}
-
-// Whether all blocks of a strip have entries, those that are new to their tables included.
-template <typename Isa, sparkfp4_recipe kRecipe>
-static bool find_entries(const EncodeTask &group, int strip_index, SharedStrip<Isa> *strip) {
-  for (int lane = 0; lane < Isa::kWidth; lane++) {
-    int block = strip_index * Isa::kWidth + block_of_lane<Isa>(lane);
-    uint32_t offset = group.table_offsets[block];
-    E4m3Table *table = reinterpret_cast<E4m3Table *>(group.tables + offset);
-    int code = static_cast<int>((strip->places[lane] - offset) / sizeof(E4m3Entry));
-    if ((table->filled >> code / 16 & 1) == 0) {
-      fill_entries<Isa, kRecipe>(table, code / 16 * 16, group.block_scales[block], group.global_scale);
-    }
-
-    if (table->entries[code].scale == 0) {
-      return false;
+// Fills what a group needs of tables and has not yet been filled. Whether all blocks have entries then.
+template <typename Isa, sparkfp4_recipe kRecipe, int kStrips>
+static bool find_entries(const EncodeTask &group, SharedStrip<Isa> *strips) {
+  for (int i = 0; i < kStrips; i++) {
+    uint32_t missing = Isa::lanes(Isa::less_int(strips[i].scales, Isa::set(1)));
+    for (; missing != 0; missing &= missing - 1) {
+      int lane = __builtin_ctz(missing);
+      int block = i * Isa::kWidth + block_of_lane<Isa>(lane);
+      uint32_t offset = group.table_offsets[block];
+      E4m3Table *table = reinterpret_cast<E4m3Table *>(group.tables + offset);
+      int sixteen = static_cast<int>((strips[i].places[lane] - offset) / (16 * sizeof(E4m3Entry)));
+      if ((table->filled >> sixteen & 1) == 0) {
+        fill_entries<Isa, kRecipe>(table, 16 * sixteen, group.block_scales[block], group.global_scale);
+      }
     }
   }
 
-  copy_entries<Isa>(group.tables, strip);
-  return true;
+  bool all = true;
+  for (int i = 0; i < kStrips; i++) {
+    load_entries<Isa>(group.tables, &strips[i]);
+    all &= !Isa::any_0(strips[i].scales);
+  }
+
+  return all;
 }
 
 // The lanes of a task's sums in the strips' order, and back.
@@ -263,24 +263,24 @@ SPARKFP4_INLINE bool encode_shared_group(const EncodeTask &group, ErrorLanes *la
       __builtin_prefetch(group.packed + i * Isa::kWidth * kPackedBlock + kPrefetch / 2 + j, 1);
     }
 
-    prepare_shared<Isa>(source, group.tables, group.table_offsets + i * Isa::kWidth, &strips[i]);
+    load_shared<Isa>(source, group.table_offsets + i * Isa::kWidth, &strips[i]);
+  }
+
+  // Step by step, for each is a long chain of operations.
+  typename Isa::Int known = Isa::set(E4m3Entry::kKnown);
+  for (int i = 0; i < kStrips; i++) {
+    load_entries<Isa>(group.tables, &strips[i]);
+    known = Isa::bit_and(known, strips[i].scales);
+  }
+
+  if (Isa::any_0(known) && !find_entries<Isa, kRecipe, kStrips>(group, strips)) {
+    return false;
   }
 
   typename Isa::Int scales[kStrips];
 #pragma GCC unroll 4
   for (int i = 0; i < kStrips; i++) {
-    scales[i] = third_lanes<Isa>(strips[i].entries);
-  }
-
-  typename Isa::Int known = Isa::bit_and(Isa::bit_and(scales[0], scales[1]), Isa::bit_and(scales[2], scales[3]));
-  if (Isa::any_0(known)) {
-    for (int i = 0; i < kStrips; i++) {
-      if (!find_entries<Isa, kRecipe>(group, i, &strips[i])) {
-        return false;
-      }
-
-      scales[i] = third_lanes<Isa>(strips[i].entries);
-    }
+    scales[i] = strips[i].scales;
   }
 
   Isa::store_bytes_by_quarters(group.scales, scales);
