@@ -17,20 +17,23 @@ namespace sparkfp4 {
 //   the last magnitude whose code is 2, and 3, less seven: codes 5 and 7 begin 8 and 16 magnitudes above 3, code 6
 //   8 above 4, an octave being 8 magnitudes.
 struct E4m3Entry {
-  // In the scales that are known. A 0 is not, or is of blocks whose codes cannot be told so.
+  // Beside the scale: of blocks whose codes can be told by the entry, or cannot. Without, it has not been filled yet.
   static constexpr uint32_t kKnown = 0x100;
+  static constexpr uint32_t kUnfit = 0x200;
 
   uint32_t thresholds;
   uint32_t d;      // a float's bits
-  uint32_t scale;  // E4M3, and kKnown
+  uint32_t scale;  // E4M3, and kKnown or kUnfit
   uint32_t unused;
 };
 
 constexpr int kMagnitudes = 128;
 
 struct alignas(64) E4m3Table {
+  static constexpr uint32_t kFilled = 32;  // entries that are filled at once
+
   E4m3Entry entries[kMagnitudes];
-  // A bit for 16 entries. With it the size is no multiple of 128: what is used of tables must not meet in the cache.
+  // A bit for kFilled entries. With it the size is no multiple of 128: what is used of tables must not meet in the cache.
   uint32_t filled;
 };
 
@@ -107,7 +110,8 @@ class E4m3Tables {
     for (E4m3Table *table = tables_ + first; table < tables_ + first + in_row_; table++) {
       for (int i = 0; table->filled >> i != 0; i++) {
         if (table->filled >> i & 1) {
-          std::memset(static_cast<void *>(table->entries + 16 * i), 0, 16 * sizeof(E4m3Entry));
+          std::memset(static_cast<void *>(table->entries + i * E4m3Table::kFilled), 0,
+                      E4m3Table::kFilled * sizeof(E4m3Entry));
         }
       }
 

@@ -35,8 +35,8 @@ struct EncodeTask {
   int64_t first_block;        // its place among the segment's, which tells its importance
   HessianBlock *hessians;     // of a search by Hessians, row_blocks of them, or null
   const float *block_scales;  // the source's, one a block, where it has codes
-  unsigned char *tables;      // of E4M3 blocks that share scales (e4m3_tables.h), or null
-  const uint32_t *table_offsets;  // of the blocks' tables
+  unsigned char *e4m3_tables;       // of E4M3 blocks that share scales, or null: e4m3_tables.h
+  const uint32_t *e4m3_offsets;     // of the blocks' tables
   unsigned char *packed;
   unsigned char *scales;
   ErrorLanes *sums;  // null where they are not wanted; the first block of a task goes to lane 0

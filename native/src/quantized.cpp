@@ -221,19 +221,19 @@ sparkfp4_status sparkfp4_quantized_encode(sparkfp4_tier tier, sparkfp4_recipe re
   task.row_blocks = cols / kBlock;
   task.packed = static_cast<unsigned char *>(packed);
   task.scales = static_cast<unsigned char *>(scales);
-  E4m3Tables tables;
-  uint32_t table_offsets[kChunk];
+  E4m3Tables e4m3_tables;
+  uint32_t e4m3_offsets[kChunk];
   for (int64_t i = 0; i < segment_count; i++) {
     ErrorLanes lanes = {};
     task.sums = sums == nullptr ? nullptr : &lanes;
     task.first_block = 0;
     bool shared = search == SPARKFP4_RTN && tier != SPARKFP4_SCALAR &&
-                  tables.begin(*scheme, segments[i].rows, cols, kChunk);
-    task.tables = shared ? tables.get() : nullptr;
+                  e4m3_tables.begin(*scheme, segments[i].rows, cols, kChunk);
+    task.e4m3_tables = shared ? e4m3_tables.get() : nullptr;
     auto work = [&](const unsigned char *source, const float *block_scales, int64_t blocks) {
       if (shared) {
-        tables.spread(task.first_block, blocks, table_offsets);
-        task.table_offsets = table_offsets;
+        e4m3_tables.spread(task.first_block, blocks, e4m3_offsets);
+        task.e4m3_offsets = e4m3_offsets;
       }
 
       task.source = source;

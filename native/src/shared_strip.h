@@ -33,26 +33,24 @@ struct SharedStrip {
 // All bytes of a lane.
 constexpr uint32_t in_all_bytes(uint32_t byte) { return 0x01010101 * byte; }
 
-// Sixteen entries from first on.
+// kFilled entries from first on.
 template <typename Isa, sparkfp4_recipe kRecipe>
-static void fill_entries(E4m3Table *table, int first, float source_scale, float global_scale) {
+static void fill_entries(E4m3Table *table, uint32_t first, float source_scale, float global_scale) {
   using Int = typename Isa::Int;
   using Float = typename Isa::Float;
-  static constexpr unsigned char kLanesUp[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-  table->filled |= 1u << first / 16;
-  if (!(source_scale >= kMinScale && source_scale < kMaxShiftedScale)) {
-    return;
-  }
-
-  Float scale = Isa::set_float(source_scale);
-  for (int from = first; from < first + 16; from += Isa::kWidth) {
-    Int codes = Isa::add_int(Isa::load_bytes(kLanesUp + from % 16), Isa::set(static_cast<uint32_t>(first)));
+  // As strips' entries are, so that the transposition that takes those apart makes these.
+  static constexpr unsigned char kByQuarters[2][16] = {{0, 2, 4, 6, 1, 3, 5, 7},
+                                                       {0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15}};
+  bool scaled = source_scale >= kMinScale && source_scale < kMaxShiftedScale;
+  Float scale = Isa::set_float(scaled ? source_scale : 1.0f);
+  for (uint32_t from = first; from < first + E4m3Table::kFilled; from += Isa::kWidth) {
+    Int codes = Isa::add_int(Isa::load_bytes(kByQuarters[Isa::kWidth == 16]), Isa::set(from));
     Float amax = Isa::mul(e4m3_value<Isa>(Isa::template shift_left<20>(codes)), scale);
     Factors<Isa> block = factors<Isa, kRecipe, E4m3>(amax, 6.0f, global_scale);
     Int last[kThresholds];
     thresholds_of_e4m3<Isa>(block.d, scale, last);
 
-    // What is not 0 where a code's place is another one in another octave, where magnitudes are subnormal, where an
+    // What is not 0 where a code begins at another place of another octave, where magnitudes are subnormal, where an
     // octave more would be another code, or where the largest is NaN.
     Int wrong = Isa::bit_xor(last[5], Isa::add_u8(last[3], Isa::set(in_all_bytes(8))));
     wrong = Isa::bit_or(wrong, Isa::bit_xor(last[6], Isa::add_u8(last[4], Isa::set(in_all_bytes(8)))));
@@ -60,27 +58,24 @@ static void fill_entries(E4m3Table *table, int first, float source_scale, float 
     wrong = Isa::bit_or(wrong, Isa::sub_saturated(Isa::set(in_all_bytes(8)), last[1]));
     wrong = Isa::bit_or(wrong, Isa::sub_saturated(codes, Isa::add_u8(last[4], Isa::set(in_all_bytes(16)))));
     wrong = Isa::bit_or(wrong, Isa::sub_saturated(codes, Isa::set(0x7e)));
-    auto known = Isa::both(Isa::less_int(Isa::bit_and(wrong, Isa::set(0xff)), Isa::set(1)),
+    wrong = Isa::bit_or(Isa::bit_and(wrong, Isa::set(0xff)), Isa::set(scaled ? 0 : 1));
+    auto known = Isa::both(Isa::less_int(wrong, Isa::set(1)),
                            Isa::both(Isa::less_equal(Isa::set_float(kMinScale), block.d),
                                      Isa::less_equal(block.d, Isa::set_float(kMaxScale))));
     Int low = Isa::bit_or(Isa::bit_and(last[1], Isa::set(0xff)), Isa::bit_and(last[2], Isa::set(0xff00)));
     Int high = Isa::bit_or(Isa::bit_and(last[3], Isa::set(0xff0000)), Isa::bit_and(last[4], Isa::set(0xff000000)));
     Int thresholds = Isa::add_u8(Isa::bit_or(low, high), Isa::set(0xf9f90101));
-    thresholds = Isa::add_u8(thresholds, thresholds);
-    Int pairs[4];
-    Isa::join_pairs(thresholds, Isa::as_int(block.d), pairs);
-    Int scales = Isa::bit_or(block.bytes, Isa::set(E4m3Entry::kKnown));
-    Isa::join_pairs(Isa::select_int(known, scales, Isa::set(0)), Isa::set(0), pairs + 2);
-    alignas(64) uint64_t halves[2][Isa::kWidth];
+    Int scales = Isa::select_int(known, Isa::bit_or(block.bytes, Isa::set(E4m3Entry::kKnown)),
+                                 Isa::set(E4m3Entry::kUnfit));
+    Int lanes[4] = {Isa::add_u8(thresholds, thresholds), Isa::as_int(block.d), scales, Isa::set(0)};
+    Int entries[4];
+    Isa::transpose_quarters(lanes, entries);
     for (int i = 0; i < 4; i++) {
-      Isa::store(reinterpret_cast<unsigned char *>(halves) + 4 * Isa::kWidth * i, pairs[i]);
-    }
-
-    for (int lane = 0; lane < Isa::kWidth; lane++) {
-      std::memcpy(&table->entries[from + lane], &halves[0][lane], 8);
-      std::memcpy(&table->entries[from + lane].scale, &halves[1][lane], 8);
+      Isa::store(reinterpret_cast<unsigned char *>(table->entries + from) + 4 * Isa::kWidth * i, entries[i]);
     }
   }
+
+  table->filled |= 1u << first / E4m3Table::kFilled;
 }
 
 template <typename Isa>
@@ -168,12 +163,34 @@ SPARKFP4_INLINE Squares<Isa> two_shared_squares(const typename Isa::Int *doubled
   return plus<Isa>(both[0], both[1]);
 }
 
+template <typename Isa, bool kNormal>
+SPARKFP4_INLINE Squares<Isa> shared_squares(const SharedStrip<Isa> &strip, const typename Isa::Int *codes,
+                                            const float *block_scales) {
+  using Float = typename Isa::Float;
+  Float d = Isa::as_float(strip.d);
+  Float scale = Isa::as_float(Isa::by_quarters(Isa::load(reinterpret_cast<const unsigned char *>(block_scales))));
+  if constexpr (kNormal) {
+    scale = Isa::mul(scale, Isa::set_float(0x1p120f));
+  }
+
+  const typename Isa::Int *m = strip.doubled;
+  auto s04 = plus<Isa>(two_shared_squares<Isa, kNormal, 0>(m, codes, scale, d),
+                       two_shared_squares<Isa, kNormal, 4>(m, codes, scale, d));
+  auto s26 = plus<Isa>(two_shared_squares<Isa, kNormal, 2>(m, codes, scale, d),
+                       two_shared_squares<Isa, kNormal, 6>(m, codes, scale, d));
+  auto even = plus<Isa>(s04, s26);
+  auto s15 = plus<Isa>(two_shared_squares<Isa, kNormal, 1>(m, codes, scale, d),
+                       two_shared_squares<Isa, kNormal, 5>(m, codes, scale, d));
+  auto s37 = plus<Isa>(two_shared_squares<Isa, kNormal, 3>(m, codes, scale, d),
+                       two_shared_squares<Isa, kNormal, 7>(m, codes, scale, d));
+  return plus<Isa>(even, plus<Isa>(s15, s37));
+}
+
 // Writes a strip's codes; gives its squares where kSums is true.
 template <typename Isa, bool kNormal, bool kSums>
 SPARKFP4_INLINE Squares<Isa> finish_shared(const SharedStrip<Isa> &strip, const float *block_scales,
                                            unsigned char *packed) {
   using Int = typename Isa::Int;
-  using Float = typename Isa::Float;
   Int all = strip.thresholds;
   Int thresholds[4] = {Isa::template repeat_byte<0>(all), Isa::template repeat_byte<1>(all),
                        Isa::template repeat_byte<2>(all), Isa::template repeat_byte<3>(all)};
@@ -183,55 +200,44 @@ SPARKFP4_INLINE Squares<Isa> finish_shared(const SharedStrip<Isa> &strip, const 
     high[j] = shared_codes<Isa, kNormal>(strip.x[j], strip.doubled[j], thresholds);
   }
 
+  // Eight of a block in order, the first in the lowest bits.
   Int codes[2] = {Isa::join_high_halves(high[0], high[1]), Isa::join_high_halves(high[2], high[3])};
   Isa::store_pairs_by_quarters(packed, codes[0], codes[1]);
-  if constexpr (!kSums) {
-    return {Isa::set_float(0), Isa::set_float(0)};
+  if constexpr (kSums) {
+    return shared_squares<Isa, kNormal>(strip, codes, block_scales);
   } else {
-    Float d = Isa::as_float(strip.d);
-    Float scale = Isa::as_float(Isa::by_quarters(Isa::load(reinterpret_cast<const unsigned char *>(block_scales))));
-    if constexpr (kNormal) {
-      scale = Isa::mul(scale, Isa::set_float(0x1p120f));
-    }
-
-    const Int *m = strip.doubled;
-    auto s04 = plus<Isa>(two_shared_squares<Isa, kNormal, 0>(m, codes, scale, d),
-                         two_shared_squares<Isa, kNormal, 4>(m, codes, scale, d));
-    auto s26 = plus<Isa>(two_shared_squares<Isa, kNormal, 2>(m, codes, scale, d),
-                         two_shared_squares<Isa, kNormal, 6>(m, codes, scale, d));
-    auto even = plus<Isa>(s04, s26);
-    auto s15 = plus<Isa>(two_shared_squares<Isa, kNormal, 1>(m, codes, scale, d),
-                         two_shared_squares<Isa, kNormal, 5>(m, codes, scale, d));
-    auto s37 = plus<Isa>(two_shared_squares<Isa, kNormal, 3>(m, codes, scale, d),
-                         two_shared_squares<Isa, kNormal, 7>(m, codes, scale, d));
-    return plus<Isa>(even, plus<Isa>(s15, s37));
+    return {Isa::set_float(0), Isa::set_float(0)};
   }
 }
 
-// Fills what a group needs of tables and has not yet been filled. Whether all blocks have entries then.
+// Fills what a group needs of tables and has not been filled yet. Whether all blocks have entries then.
 template <typename Isa, sparkfp4_recipe kRecipe, int kStrips>
 static bool find_entries(const EncodeTask &group, SharedStrip<Isa> *strips) {
   for (int i = 0; i < kStrips; i++) {
+    // Of a strip's blocks that miss entries the first one's often are all that others miss.
     uint32_t missing = Isa::lanes(Isa::less_int(strips[i].scales, Isa::set(1)));
-    for (; missing != 0; missing &= missing - 1) {
+    while (missing != 0) {
       int lane = __builtin_ctz(missing);
       int block = i * Isa::kWidth + block_of_lane<Isa>(lane);
-      uint32_t offset = group.table_offsets[block];
-      E4m3Table *table = reinterpret_cast<E4m3Table *>(group.tables + offset);
-      int sixteen = static_cast<int>((strips[i].places[lane] - offset) / (16 * sizeof(E4m3Entry)));
-      if ((table->filled >> sixteen & 1) == 0) {
-        fill_entries<Isa, kRecipe>(table, 16 * sixteen, group.block_scales[block], group.global_scale);
-      }
+      uint32_t offset = group.e4m3_offsets[block];
+      E4m3Table *table = reinterpret_cast<E4m3Table *>(group.e4m3_tables + offset);
+      uint32_t magnitude = (strips[i].places[lane] - offset) / sizeof(E4m3Entry);
+      fill_entries<Isa, kRecipe>(table, magnitude / E4m3Table::kFilled * E4m3Table::kFilled, group.block_scales[block],
+                                 group.global_scale);
+      load_entries<Isa>(group.e4m3_tables, &strips[i]);
+      missing = Isa::lanes(Isa::less_int(strips[i].scales, Isa::set(1)));
+    }
+
+    if (Isa::any_0(Isa::bit_and(strips[i].scales, Isa::set(E4m3Entry::kKnown)))) {
+      return false;
+    }
+
+    if (i + 1 < kStrips) {
+      load_entries<Isa>(group.e4m3_tables, &strips[i + 1]);
     }
   }
 
-  bool all = true;
-  for (int i = 0; i < kStrips; i++) {
-    load_entries<Isa>(group.tables, &strips[i]);
-    all &= !Isa::any_0(strips[i].scales);
-  }
-
-  return all;
+  return true;
 }
 
 // The lanes of a task's sums in the strips' order, and back.
@@ -263,13 +269,13 @@ SPARKFP4_INLINE bool encode_shared_group(const EncodeTask &group, ErrorLanes *la
       __builtin_prefetch(group.packed + i * Isa::kWidth * kPackedBlock + kPrefetch / 2 + j, 1);
     }
 
-    load_shared<Isa>(source, group.table_offsets + i * Isa::kWidth, &strips[i]);
+    load_shared<Isa>(source, group.e4m3_offsets + i * Isa::kWidth, &strips[i]);
   }
 
   // Step by step, for each is a long chain of operations.
   typename Isa::Int known = Isa::set(E4m3Entry::kKnown);
   for (int i = 0; i < kStrips; i++) {
-    load_entries<Isa>(group.tables, &strips[i]);
+    load_entries<Isa>(group.e4m3_tables, &strips[i]);
     known = Isa::bit_and(known, strips[i].scales);
   }
 
@@ -285,8 +291,8 @@ SPARKFP4_INLINE bool encode_shared_group(const EncodeTask &group, ErrorLanes *la
 
   Isa::store_bytes_by_quarters(group.scales, scales);
   for (int i = 0; i < kStrips; i++) {
-    const float *block_scales = group.block_scales + i * Isa::kWidth;
     unsigned char *packed = group.packed + i * Isa::kWidth * kPackedBlock;
+    const float *block_scales = group.block_scales + i * Isa::kWidth;
     Squares<Isa> total = strips[i].normal ? finish_shared<Isa, true, kSums>(strips[i], block_scales, packed)
                                           : finish_shared<Isa, false, kSums>(strips[i], block_scales, packed);
     if constexpr (kSums) {

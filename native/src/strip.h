@@ -267,7 +267,7 @@ static uint32_t encode_shared(const EncodeTask &task) {
 
     group.source += kGroupBlocks * E4m3::kBlockBytes;
     group.block_scales += kGroupBlocks;
-    group.table_offsets += kGroupBlocks;
+    group.e4m3_offsets += kGroupBlocks;
     group.packed += kGroupBlocks * kPackedBlock;
     group.scales += kGroupBlocks;
   }
@@ -285,7 +285,7 @@ static uint32_t encode_shared(const EncodeTask &task) {
 template <typename Isa, sparkfp4_recipe kRecipe, typename Type>
 static uint32_t encode(const EncodeTask &task) {
   if constexpr (std::is_same_v<Type, E4m3>) {
-    if (task.tables != nullptr) {
+    if (task.e4m3_tables != nullptr) {
       return task.sums == nullptr ? encode_shared<Isa, kRecipe, false>(task) : encode_shared<Isa, kRecipe, true>(task);
     }
   }
