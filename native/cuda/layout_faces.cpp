@@ -1,6 +1,6 @@
 // The C interface of layouts: over device memory it checks arguments and enqueues; over host memory a unit is staged to
 // the device and back.
-#include "../src/layout_blocks.h"
+#include "../src/marlin_scale.h"
 #include "context.h"
 #include "layouts.h"
 

@@ -158,8 +158,8 @@ final class ExpertStacks {
     List<Long> strides =
         order == StackOrder.ROWS_K ? List.of() : List.of(rows * cols * element, element, rows * element);
     return new LocatedTensor(
-        path + "." + found.known.name() + found.known.part().sliceSuffix(), tensor.dtype(), List.of(experts(), rows, cols), tensor.file(),
-        tensor.offset(), tensor.length(), strides);
+        path + "." + found.known.name() + found.known.part().sliceSuffix(), tensor.dtype(),
+        List.of(experts(), rows, cols), tensor.file(), tensor.offset(), tensor.length(), strides);
   }
 
   /**

@@ -6,16 +6,16 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
 import org.sparkfp4.checkpoint.ModelFamily;
+import org.sparkfp4.files.AtomicFile;
+import org.sparkfp4.output.CheckpointPublisher;
+import org.sparkfp4.output.OutputFolder;
+import org.sparkfp4.output.OutputLock;
+import org.sparkfp4.output.ShardRecord;
+import org.sparkfp4.output.SourceChecksums;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.report.ExpertLoad;
 import org.sparkfp4.report.RunReport;
 import org.sparkfp4.report.Stages;
-import org.sparkfp4.sink.AtomicFile;
-import org.sparkfp4.sink.CheckpointPublisher;
-import org.sparkfp4.sink.OutputFolder;
-import org.sparkfp4.sink.OutputLock;
-import org.sparkfp4.sink.ShardRecord;
-import org.sparkfp4.sink.SourceChecksums;
 
 /** A checkpoint of finished shards: the checksums of its source, what stands beside the shards, the run's report. */
 final class CheckpointPublication implements Publication {

@@ -1,13 +1,10 @@
 package org.sparkfp4.keys;
 
 import java.io.Serializable;
-import java.nio.charset.StandardCharsets;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.HexFormat;
 import java.util.List;
+import org.sparkfp4.files.Sha256;
 import org.sparkfp4.safetensors.SlabFile;
 
 /**
@@ -75,11 +72,6 @@ record KeyPlan(String input, KeyOptions options, List<SlabFile> files, List<Cach
           .append(Arrays.hashCode(tensor.bias())).append('\n');
     }
 
-    try {
-      MessageDigest sha256 = MessageDigest.getInstance("SHA-256");
-      return HexFormat.of().formatHex(sha256.digest(all.append(source).toString().getBytes(StandardCharsets.UTF_8)));
-    } catch (NoSuchAlgorithmException e) {
-      throw new IllegalStateException("Cannot find SHA-256, which every JDK has", e);
-    }
+    return Sha256.hex(all.append(source).toString());
   }
 }

@@ -10,6 +10,7 @@ import java.util.TreeSet;
 import org.apache.arrow.memory.BufferAllocator;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.sql.util.ArrowUtils;
+import org.sparkfp4.checkpoint.NaturalOrder;
 import org.sparkfp4.formats.ElementType;
 import org.sparkfp4.formats.Fp8DsMla;
 import org.sparkfp4.formats.KeyPage;

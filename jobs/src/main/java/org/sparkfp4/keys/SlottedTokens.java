@@ -18,7 +18,7 @@ final class SlottedTokens {
   /**
    * Finds them.
    *
-   * @throws org.sparkfp4.sink.BadSourceException where two tokens have one slot
+   * @throws org.sparkfp4.output.BadSourceException where two tokens have one slot
    */
   static SlottedTokens of(CacheTensor tensor, RangeImage image, FileRanges files, BufferAllocator allocator)
       throws IOException {

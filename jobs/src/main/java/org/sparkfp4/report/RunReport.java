@@ -15,15 +15,15 @@ import java.util.Map;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.checkpoint.ModelFamily;
+import org.sparkfp4.output.ExceptionalEvents;
+import org.sparkfp4.output.LayerError;
+import org.sparkfp4.output.ShardRecord;
 import org.sparkfp4.plan.Member;
 import org.sparkfp4.plan.OutputShard;
 import org.sparkfp4.plan.PlanOptions;
 import org.sparkfp4.plan.PlanSummary;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.plan.Unit;
-import org.sparkfp4.sink.ExceptionalEvents;
-import org.sparkfp4.sink.LayerError;
-import org.sparkfp4.sink.ShardRecord;
 import org.sparkfp4.verify.LayerCheck;
 import org.sparkfp4.verify.VerificationResult;
 

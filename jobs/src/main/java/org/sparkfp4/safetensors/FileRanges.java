@@ -6,6 +6,7 @@ import java.util.List;
 import org.apache.arrow.memory.ArrowBuf;
 import org.apache.arrow.memory.BufferAllocator;
 import org.apache.hadoop.conf.Configuration;
+import org.sparkfp4.files.SourceChangedException;
 
 /** A task's reads of byte ranges, mapped where that can be; files are refused that changed since they were planned. */
 public final class FileRanges implements Closeable {

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.channels.FileChannel;
 import org.apache.arrow.memory.ArrowBuf;
 import org.apache.arrow.memory.BufferAllocator;
+import org.sparkfp4.files.SourceChangedException;
 
 /** A local file whose ranges are mapped. */
 final class MappedInput implements SourceInput {

@@ -5,6 +5,7 @@ import java.nio.MappedByteBuffer;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicReference;
+import org.sparkfp4.files.SourceChangedException;
 
 /** The mapped slabs of a task, and whether all of them were what their files held. */
 final class MappedSlabs {

@@ -19,8 +19,6 @@ import org.sparkfp4.plan.Unit;
 
 /** Rows of a plan's output shards: a partition a shard, a row a slab of a unit. */
 final class PlannedRows implements RowPlanner {
-  private static final int MAX_MEMBERS = 3;
-
   private final String planPath;
   private final String shards;
   private final boolean cutOnly;
@@ -78,8 +76,8 @@ final class PlannedRows implements RowPlanner {
   private static SourceRow row(
       Unit unit, Slab slab, Float amax, PartitionFiles files, PlannedFolder source, ByteRange importance)
       throws IOException {
-    ByteRange[] data = new ByteRange[MAX_MEMBERS];
-    ByteRange[] scales = new ByteRange[MAX_MEMBERS];
+    ByteRange[] data = new ByteRange[Unit.MAX_MEMBERS];
+    ByteRange[] scales = new ByteRange[Unit.MAX_MEMBERS];
     if (slab.isWhole()) {
       for (int m = 0; m < unit.members().size(); m++) {
         LocatedTensor weight = unit.members().get(m).weight();

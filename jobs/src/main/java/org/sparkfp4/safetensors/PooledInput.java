@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import org.apache.arrow.memory.ArrowBuf;
 import org.apache.arrow.memory.BufferAllocator;
+import org.sparkfp4.files.SourceChangedException;
 
 /** A file of any file system whose ranges are read into the task's reused buffers. */
 final class PooledInput implements SourceInput {

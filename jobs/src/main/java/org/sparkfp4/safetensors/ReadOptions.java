@@ -1,5 +1,6 @@
 package org.sparkfp4.safetensors;
 
+import java.util.List;
 import java.util.Locale;
 import java.util.function.UnaryOperator;
 import org.apache.spark.network.util.JavaUtils;
@@ -27,8 +28,11 @@ record ReadOptions(
     boolean everyFile,
     long slabBytes,
     ReadMode mode) {
+  private static final String SESSION = "spark.fp4.";
   private static final String SLAB_BYTES = "slabBytes";
   private static final String READ = "read";
+
+  static final List<String> SETTINGS = List.of(SESSION + SLAB_BYTES, SESSION + READ);
 
   /**
    * Parses options.
@@ -73,7 +77,7 @@ record ReadOptions(
       return options.get(key);
     }
 
-    String configured = session.apply("spark.fp4." + key);
+    String configured = session.apply(SESSION + key);
     return configured != null ? configured : fallback;
   }
 

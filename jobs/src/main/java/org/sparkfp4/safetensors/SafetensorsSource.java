@@ -1,5 +1,6 @@
 package org.sparkfp4.safetensors;
 
+import java.util.List;
 import java.util.Map;
 import java.util.function.UnaryOperator;
 import org.apache.spark.sql.connector.catalog.Table;
@@ -25,6 +26,11 @@ public final class SafetensorsSource implements TableProvider, DataSourceRegiste
    */
   public static void requireSettings(UnaryOperator<String> session) {
     ReadOptions.parse(new CaseInsensitiveStringMap(Map.of("path", "/")), session);
+  }
+
+  /** The names of the session's settings of reads. */
+  public static List<String> settings() {
+    return ReadOptions.SETTINGS;
   }
 
   @Override

@@ -17,6 +17,9 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.RawLocalFileSystem;
+import org.sparkfp4.files.RawFileSystem;
+import org.sparkfp4.files.SourceChangedException;
+import org.sparkfp4.files.UnchangedFile;
 
 /** The source files of a task: opened when first needed, checked then, and a few kept open. */
 final class SourceInputs implements Closeable {

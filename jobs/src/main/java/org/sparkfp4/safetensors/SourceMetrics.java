@@ -1,9 +1,9 @@
 package org.sparkfp4.safetensors;
 
 import org.apache.spark.sql.connector.metric.CustomMetric;
-import org.apache.spark.sql.connector.metric.CustomSumMetric;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
-import org.sparkfp4.metrics.ByteSumMetric;
+import org.sparkfp4.metrics.ByteCountMetric;
+import org.sparkfp4.metrics.CountMetric;
 import org.sparkfp4.metrics.ProcessCounter;
 import org.sparkfp4.metrics.TaskCount;
 
@@ -35,28 +35,16 @@ final class SourceMetrics {
   }
 
   /** Made by Spark from its class's name. */
-  public static final class Bytes extends ByteSumMetric {
-    @Override
-    public String name() {
-      return BYTES;
-    }
-
-    @Override
-    public String description() {
-      return "size of source tensors read";
+  public static final class Bytes extends ByteCountMetric {
+    public Bytes() {
+      super(BYTES, "size of source tensors read");
     }
   }
 
   /** Made by Spark from its class's name. */
-  public static final class Slabs extends CustomSumMetric {
-    @Override
-    public String name() {
-      return SLABS;
-    }
-
-    @Override
-    public String description() {
-      return "number of slabs";
+  public static final class Slabs extends CountMetric {
+    public Slabs() {
+      super(SLABS, "number of slabs");
     }
   }
 }

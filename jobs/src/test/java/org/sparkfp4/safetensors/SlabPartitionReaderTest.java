@@ -28,6 +28,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.sparkfp4.files.RawFileSystem;
+import org.sparkfp4.files.SourceChangedException;
 import org.sparkfp4.formats.ElementType;
 import org.sparkfp4.kernels.Nvfp4Kernel;
 import org.sparkfp4.kernels.Nvfp4Kernels;

@@ -25,6 +25,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.sparkfp4.TestSpark;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.LocatedTensor;
+import org.sparkfp4.files.SourceChangedException;
 
 class StandaloneSourceTest {
   private static final String GOLDEN = "src/test/resources/golden/qwen3_moe_bf16";

@@ -18,6 +18,7 @@ import org.apache.hadoop.fs.StreamCapabilities;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.sparkfp4.files.RawFileSystem;
 
 /** On streams that give ranges, as object stores' do and those of Hadoop's own local file system. */
 class StreamReaderTest {
