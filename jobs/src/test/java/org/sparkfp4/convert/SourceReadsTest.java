@@ -15,6 +15,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.sparkfp4.TestSpark;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.LocatedTensor;
+import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.output.OutputFolder;
 import org.sparkfp4.output.SourceFiles;
 import org.sparkfp4.output.SourcePieces;
@@ -79,7 +80,7 @@ class SourceReadsTest {
     org.apache.hadoop.fs.Path output = new org.apache.hadoop.fs.Path(folder.resolve("output").toUri());
     Storage storage = Storage.of(output, conf, "auto");
     ConvertJob job = ConvertJob.plan(spark, checkpoint, new ConvertRequest(layout, null, 0),
-        new OutputFolder(storage.fs(), output), "auto", "auto", "a test");
+        new OutputFolder(storage.fs(), output), "auto", KernelChoice.cpu("auto"), "a test");
     CountedFileSystem.reads();
 
     job.run(false);
