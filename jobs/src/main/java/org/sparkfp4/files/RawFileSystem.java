@@ -29,6 +29,12 @@ public final class RawFileSystem {
     return fileSystem instanceof ChecksumFileSystem checked ? checked.getRawFileSystem() : fileSystem;
   }
 
+  /** A path as its file system has it: with its scheme, from the root on. */
+  public static Path qualified(Configuration configuration, String path) throws IOException {
+    Path given = new Path(path);
+    return of(given, configuration).makeQualified(given);
+  }
+
   /**
    * Whether files are objects of a store: a rename copies there, and a file appears, whole, when it is closed. So no
    * file is written under another name first.

@@ -83,9 +83,9 @@ final class CalibrateCommand implements Callable<Integer> {
     SparkSession spark = Session.start("sparkfp4 calibrate");
     RunSettings settings = RunSettings.of(spark);
     Configuration conf = spark.sessionState().newHadoopConf();
-    Path folder = qualified(conf, output);
+    Path folder = RawFileSystem.qualified(conf, output);
     if (activations.input != null) {
-      SeparateFolders.require(qualified(conf, activations.input), folder);
+      SeparateFolders.require(RawFileSystem.qualified(conf, activations.input), folder);
     }
 
     Storage storage = Storage.of(folder, conf, settings.commit());
@@ -112,10 +112,5 @@ final class CalibrateCommand implements Callable<Integer> {
 
     Checkpoint checkpoint = Checkpoint.open(conf, model);
     return new ModelModules(checkpoint, familyOption.family(conf, checkpoint.config()));
-  }
-
-  private static Path qualified(Configuration conf, String folder) throws IOException {
-    Path path = new Path(folder);
-    return RawFileSystem.of(path, conf).makeQualified(path);
   }
 }

@@ -70,8 +70,8 @@ final class ConvertCommand implements Callable<Integer> {
     RunSettings settings = RunSettings.of(spark);
     KernelChoice kernels = ConvertJob.kernelsFor(OptionValue.of(spec, () -> device.onHost(settings.kernels())));
     Configuration conf = spark.sessionState().newHadoopConf();
-    Path folder = qualified(conf, output);
-    SeparateFolders.require(qualified(conf, input), folder);
+    Path folder = RawFileSystem.qualified(conf, output);
+    SeparateFolders.require(RawFileSystem.qualified(conf, input), folder);
     Storage storage = Storage.of(folder, conf, settings.commit());
     Checkpoint source = Checkpoint.open(conf, input);
     OutputFolder out = new OutputFolder(storage.fs(), folder);
@@ -99,10 +99,5 @@ final class ConvertCommand implements Callable<Integer> {
   private void print(String text) {
     spec.commandLine().getOut().println(text);
     spec.commandLine().getOut().flush();
-  }
-
-  private static Path qualified(Configuration conf, String folder) throws IOException {
-    Path path = new Path(folder);
-    return RawFileSystem.of(path, conf).makeQualified(path);
   }
 }

@@ -89,8 +89,8 @@ final class QuantizeActivationsCommand implements Callable<Integer> {
     SparkSession spark = Session.start("sparkfp4 quantize-activations " + input);
     RunSettings settings = RunSettings.of(spark);
     Configuration conf = spark.sessionState().newHadoopConf();
-    Path folder = qualified(conf, output);
-    SeparateFolders.require(qualified(conf, input), folder);
+    Path folder = RawFileSystem.qualified(conf, output);
+    SeparateFolders.require(RawFileSystem.qualified(conf, input), folder);
     Storage storage = Storage.of(folder, conf, settings.commit());
     InputAmaxes known = statistics == null
         ? null
@@ -200,10 +200,5 @@ final class QuantizeActivationsCommand implements Callable<Integer> {
         out.printf("no statistics of %s: its scale is that of its own largest magnitude%n", module));
     out.println(QuantizeResult.of(batch.plan(), records).text(batch.folder()));
     out.flush();
-  }
-
-  private static Path qualified(Configuration conf, String folder) throws IOException {
-    Path path = new Path(folder);
-    return RawFileSystem.of(path, conf).makeQualified(path);
   }
 }

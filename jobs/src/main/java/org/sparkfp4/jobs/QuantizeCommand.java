@@ -148,9 +148,9 @@ final class QuantizeCommand implements Callable<Integer> {
     RunSettings settings = RunSettings.of(spark);
     KernelChoice kernels = OptionValue.of(spec, () -> device.over(settings.kernels()));
     Configuration conf = spark.sessionState().newHadoopConf();
-    Path folder = qualified(conf, output);
-    SeparateFolders.require(qualified(conf, input), folder);
-    ReportFiles report = reportOption.files(spec, conf, qualified(conf, input), folder);
+    Path folder = RawFileSystem.qualified(conf, output);
+    SeparateFolders.require(RawFileSystem.qualified(conf, input), folder);
+    ReportFiles report = reportOption.files(spec, conf, RawFileSystem.qualified(conf, input), folder);
     Storage storage = Storage.of(folder, conf, settings.commit());
     Checkpoint source = Checkpoint.open(conf, input);
     ModelFamily family = familyOption.family(conf, source.config());
@@ -162,8 +162,9 @@ final class QuantizeCommand implements Callable<Integer> {
     StagedConversion conversion = ExpertLayout.named(layout).isEmpty()
         ? null
         : StagedConversion.of(plan, (ObjectNode) source.config(), request, out, conf);
-    PlanSummary summary = PlanSummary.of(plan, family);
-    print(conversion == null ? summary.text() : conversion.summary(summary).text() + conversion.room());
+    PlanSummary ofShards = PlanSummary.of(plan, family);
+    PlanSummary summary = conversion == null ? ofShards : conversion.summary(ofShards);
+    print(summary.text() + (conversion == null ? "" : conversion.room()));
     if (dryRun) {
       return CommandLine.ExitCode.OK;
     }
@@ -186,7 +187,7 @@ final class QuantizeCommand implements Callable<Integer> {
           new CheckpointPublisher(shards, source, family, plan, layout(), Version.product());
       ExpertLoad load = statistics == null ? null : ExpertLoad.read(conf, statistics.folder().toString());
       CheckpointPublication publication =
-          new CheckpointPublication(spark, plan, family, shards, publisher, load, stages);
+          new CheckpointPublication(spark, plan, family, shards, publisher, summary, load, stages);
       QuantizeJob job = new QuantizeJob(
           spark, plan, shards, layout().recipe(), kernels, Map.of(), verbosity.progress(settings.progress()), stages,
           publication);
@@ -252,10 +253,5 @@ final class QuantizeCommand implements Callable<Integer> {
     return scaleSearch.equals(PlanOptions.GPTQ)
         ? scaleSearch
         : OptionValue.of(spec, () -> ScaleSearch.named(scaleSearch)).optionName();
-  }
-
-  private static Path qualified(Configuration conf, String folder) throws IOException {
-    Path path = new Path(folder);
-    return RawFileSystem.of(path, conf).makeQualified(path);
   }
 }

@@ -93,9 +93,9 @@ final class QuantizeKeysCommand implements Callable<Integer> {
     RunSettings settings = RunSettings.of(spark);
     KernelChoice kernels = OptionValue.of(spec, () -> device.onHost(settings.kernels()));
     Configuration conf = spark.sessionState().newHadoopConf();
-    Path folder = qualified(conf, output);
+    Path folder = RawFileSystem.qualified(conf, output);
     for (String input : inputs) {
-      SeparateFolders.require(qualified(conf, input), folder);
+      SeparateFolders.require(RawFileSystem.qualified(conf, input), folder);
     }
 
     Storage storage = Storage.of(folder, conf, settings.commit());
@@ -137,10 +137,5 @@ final class QuantizeKeysCommand implements Callable<Integer> {
     if (!condition) {
       throw new ParameterException(spec.commandLine(), message);
     }
-  }
-
-  private static Path qualified(Configuration conf, String folder) throws IOException {
-    Path path = new Path(folder);
-    return RawFileSystem.of(path, conf).makeQualified(path);
   }
 }

@@ -2,7 +2,6 @@ package org.sparkfp4.jobs;
 
 import java.io.IOException;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.fs.Path;
 import org.sparkfp4.calibration.ImportanceFinder;
 import org.sparkfp4.calibration.InputAmaxes;
 import org.sparkfp4.calibration.InputScaleRule;
@@ -85,8 +84,7 @@ final class StatisticsOption {
       return null;
     }
 
-    Path path = new Path(folder);
-    Statistics statistics = Statistics.open(conf, RawFileSystem.of(path, conf).makeQualified(path));
+    Statistics statistics = Statistics.open(conf, RawFileSystem.qualified(conf, folder));
     statistics.requireOf(new ModelModules(source, family));
     return statistics;
   }

@@ -3,7 +3,6 @@ package org.sparkfp4.jobs;
 import java.io.IOException;
 import java.util.concurrent.Callable;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.LocatedTensor;
@@ -103,7 +102,8 @@ final class VerifyCommand implements Callable<Integer> {
           + "verify-keys --source … --cache " + quantized);
     }
 
-    ReportFiles files = reportOption.files(spec, conf, qualified(conf, source), qualified(conf, quantized));
+    ReportFiles files = reportOption.files(
+        spec, conf, RawFileSystem.qualified(conf, source), RawFileSystem.qualified(conf, quantized));
     ExpertLoad load = statistics == null ? null : ExpertLoad.read(conf, statistics);
     Checkpoint opened = Checkpoint.open(conf, source);
     ModelFamilies families = familyOption.families(conf);
@@ -121,11 +121,6 @@ final class VerifyCommand implements Callable<Integer> {
     }
 
     return end(report.outlierText() + result.text(), result.isGood());
-  }
-
-  private static Path qualified(Configuration conf, String folder) throws IOException {
-    Path path = new Path(folder);
-    return RawFileSystem.of(path, conf).makeQualified(path);
   }
 
   private static long bytes(Checkpoint checkpoint) {

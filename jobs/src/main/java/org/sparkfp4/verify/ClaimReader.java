@@ -12,7 +12,8 @@ import org.sparkfp4.formats.CodeType;
 final class ClaimReader {
   private static final String MIXED = "MIXED_PRECISION";
   private static final Map<String, Boolean> WEIGHT_ONLY = Map.of("NVFP4", false, "W4A16_NVFP4", true);
-  private static final StoredForm FP8 = new StoredForm(CodeType.E4M3, 0, 0, true);
+  private static final Map<String, StoredForm> STORED = Map.of(
+      "FP8", new StoredForm(CodeType.E4M3, 0, 0, true), "MXFP8", new StoredForm(CodeType.E4M3, 1, 32, false));
 
   private final Differences differences;
 
@@ -111,11 +112,11 @@ final class ClaimReader {
     byAlgorithm.forEach((algorithm, modules) -> {
       if (WEIGHT_ONLY.containsKey(algorithm)) {
         listed.addAll(modules);
-      } else if (algorithm.equals("FP8")) {
-        stored.add(new StoredClaim(FP8, modules));
+      } else if (STORED.containsKey(algorithm)) {
+        stored.add(new StoredClaim(STORED.get(algorithm), modules));
       } else {
         differences.add(file + " has layers of quant_algo \"" + algorithm + "\", such as " + modules.get(0).text()
-            + "; runtimes read NVFP4, W4A16_NVFP4 and FP8 there");
+            + "; runtimes read NVFP4, W4A16_NVFP4, FP8 and MXFP8 there");
       }
     });
     if (listed.isEmpty()) {
