@@ -9,8 +9,8 @@ constexpr int64_t kMaxGrid = 65535;
 
 // A tile goes from registers to shared memory and back: all that a thread reads of it is on its way at once.
 template <typename Layout, bool kRestores>
-__global__ void __launch_bounds__(kThreads, Layout::kBlocks) tile_kernel(const __grid_constant__ LayoutTask task, bool is_aligned,
-                                                        const __grid_constant__ Layout layout) {
+__global__ void __launch_bounds__(kThreads, Layout::kBlocks)
+    tile_kernel(const __grid_constant__ LayoutTask task, bool is_aligned, const __grid_constant__ Layout layout) {
   constexpr int kOwn = Layout::kRows * kRowPieces / kThreads;
   constexpr int kItems = kOwn / Layout::kAtOnce;
   static_assert(kItems * Layout::kAtOnce * kThreads == Layout::kRows * kRowPieces, "threads have as many pieces each");

@@ -1,13 +1,13 @@
-// Four E4M3 scales at once to and from the bytes that vLLM's Marlin takes: what MarlinScale has as tables, which threads
-// would look up byte by byte.
+// Four E4M3 scales at once to and from the bytes that vLLM's Marlin takes: what MarlinScale has as tables, which
+// threads would look up byte by byte.
 #pragma once
 
 #include "../src/marlin_scale.h"
 
 namespace sparkfp4::cuda {
 
-// What depends on the factor, in all four bytes of a word. With a base that is eight less than the byte of 2^-6, a normal
-// scale becomes its own code and the base, and the seven subnormal ones are spread below, from base - 16 on.
+// What depends on the factor, in all four bytes of a word. With a base that is eight less than the byte of 2^-6, a
+// normal scale becomes its own code and the base, and the seven subnormal ones are spread below, from base - 16 on.
 struct MarlinWords {
   uint32_t base;
   uint32_t subnormals[2];  // what codes 0 to 3, and 4 to 7, become

@@ -18,8 +18,8 @@ struct Work {
   int64_t items = 0;          // keys, heads or tokens, where a table tells their rate
 };
 
-// Prints a table of medians: works and copies take turns in each round. items: of what a column tells the rate, or null.
-// from, to: device memory of half the bytes of any work.
+// Prints a table of medians: works and copies take turns in each round. items: of what a column tells the rate, or
+// null. from, to: device memory of half the bytes of any work.
 void measure(const std::vector<Work> &works, int rounds, cudaStream_t stream, const unsigned char *from,
              unsigned char *to, const char *items = nullptr);
 
