@@ -3,8 +3,9 @@
  * org.sparkfp4.formats.CodeLayout, BlockScaleLayout and NVFP4Tensor define them. As sparkfp4.h has it: any alignment,
  * 64-bit sizes, no state, nothing throws. Sources and results must not overlap.
  *
- * All tiers give the same bytes. Only Marlin's codes have code of their own for AVX2 and AVX-512; the rest moves pieces
- * of 16 bytes at the memory's speed, and a tier says no more than that it may be used.
+ * All tiers give the same bytes. A result of a MiB or more is written past the caches where its lines are whole: where it,
+ * or each member that it goes to, begins at a multiple of 64 and has rows (of a member) or tiles (of an arranged matrix)
+ * of multiples of 64 bytes. Others are right, and slower.
  */
 #ifndef SPARKFP4_LAYOUTS_H
 #define SPARKFP4_LAYOUTS_H

@@ -102,8 +102,7 @@ SPARKFP4_KEY_OP Word scales_of_four(const Blocks *x, sparkfp4_scale_rule rule, u
   }
 
   u = amax >= kInfinityBits ? all_words(kNotFinite) : u;
-  Bytes four = to_bytes(shuffle(u, u, SPARKFP4_LANES(quarter_firsts)));
-  std::memcpy(bytes, &four, sizeof *bytes);
+  *bytes = first_four(shuffle(u, u, SPARKFP4_LANES(quarter_firsts)));
   return u;
 }
 
@@ -131,16 +130,10 @@ SPARKFP4_KEY_OP bool encode_four(const Block *x, sparkfp4_scale_rule rule, unsig
   return are_finite(four);
 }
 
-// A row of four blocks of bfloat16 as they are. False, and nothing is written, where encode_four has to do it: a
-// value is not finite, or a scale is too small.
-SPARKFP4_KEY_OP bool encode_four_words(const unsigned char *source, sparkfp4_scale_rule rule, unsigned char *packed,
+// Four blocks of bfloat16. False, and nothing is written, where encode_four has to do it: a value is not finite, or a
+// scale is too small.
+SPARKFP4_KEY_OP bool encode_four_words(const WordBlock *x, sparkfp4_scale_rule rule, unsigned char *packed,
                                        unsigned char *scales) {
-  WordBlock x[4];
-#pragma GCC unroll 4
-  for (int b = 0; b < 4; b++) {
-    x[b] = load_words(source + b * 2 * kKeyBlock);
-  }
-
   uint32_t four;
   Word u = scales_of_four(x, rule, &four);
   bool small = ((four - 0x01010101 * kLeastEighth) & ~four & 0x80808080) != 0;
@@ -153,6 +146,18 @@ SPARKFP4_KEY_OP bool encode_four_words(const unsigned char *source, sparkfp4_sca
   each_of_four(eighths | eighths << 16, packed, [&](int b, Word eighth, unsigned char *to)
                    __attribute__((always_inline)) { encode_words(x[b], eighth, to); });
   return true;
+}
+
+// The same of a row as it is.
+SPARKFP4_KEY_OP bool encode_four_words(const unsigned char *source, sparkfp4_scale_rule rule, unsigned char *packed,
+                                       unsigned char *scales) {
+  WordBlock x[4];
+#pragma GCC unroll 4
+  for (int b = 0; b < 4; b++) {
+    x[b] = load_words(source + b * 2 * kKeyBlock);
+  }
+
+  return encode_four_words(x, rule, packed, scales);
 }
 
 }  // namespace

@@ -34,6 +34,24 @@ struct LaneSums {
   __attribute__((always_inline)) float total() const { return tree<Add>(lanes); }
 };
 
+// The totals of as many rows' sums: of kWidth together, of others one by one.
+template <int kRows>
+SPARKFP4_KEY_OP void totals(const LaneSums (&sums)[kRows], float (&result)[kRows]) {
+  if constexpr (kRows == kWidth) {
+    Float x[kWidth];
+#pragma GCC unroll 16
+    for (int i = 0; i < kWidth; i++) {
+      x[i] = fold_parts<Add>(sums[i].lanes);
+    }
+
+    store_vector(reinterpret_cast<unsigned char *>(result), sums_of_lanes<kWidth / 2>(x));
+  } else {
+    for (int i = 0; i < kRows; i++) {
+      result[i] = sums[i].total();
+    }
+  }
+}
+
 SPARKFP4_KEY_OP float inverse_root(float x) { return 1.0f / __builtin_sqrtf(x); }
 
 // The LayerNorm's weights in the order of blocks, once a call.
@@ -43,30 +61,39 @@ struct NormWeights {
 };
 
 template <int kBlocks>
-SPARKFP4_KEY_OP void layer_norm(Block *x, int blocks, const NormWeights &weights, float eps) {
-  const int count = kBlocks > 0 ? kBlocks : blocks;
-  const float size = static_cast<float>(count * kKeyBlock);
+SPARKFP4_KEY_OP LaneSums sum(const Block *x, int blocks) {
   LaneSums sum;
 #pragma GCC unroll 4
-  for (int b = 0; b < count; b++) {
+  for (int b = 0; b < (kBlocks > 0 ? kBlocks : blocks); b++) {
     sum.add(x[b].even, x[b].odd);
   }
 
-  Float mean = all(sum.total() / size);
+  return sum;
+}
+
+// Takes the mean off; gives the sums of what is left, squared.
+template <int kBlocks>
+SPARKFP4_KEY_OP LaneSums centre(Block *x, int blocks, float mean) {
+  Float means = all(mean);
   LaneSums squares;
 #pragma GCC unroll 4
-  for (int b = 0; b < count; b++) {
+  for (int b = 0; b < (kBlocks > 0 ? kBlocks : blocks); b++) {
     SPARKFP4_EACH_PART {
-      x[b].even[part] -= mean;
-      x[b].odd[part] -= mean;
+      x[b].even[part] -= means;
+      x[b].odd[part] -= means;
     }
 
     squares.add_squares(x[b]);
   }
 
-  Float r = all(inverse_root(squares.total() / size + eps));
+  return squares;
+}
+
+template <int kBlocks>
+SPARKFP4_KEY_OP void scale_and_shift(Block *x, int blocks, float factor, const NormWeights &weights) {
+  Float r = all(factor);
 #pragma GCC unroll 4
-  for (int b = 0; b < count; b++) {
+  for (int b = 0; b < (kBlocks > 0 ? kBlocks : blocks); b++) {
     SPARKFP4_EACH_PART {
       x[b].even[part] = x[b].even[part] * r * weights.weight[b].even[part] + weights.bias[b].even[part];
       x[b].odd[part] = x[b].odd[part] * r * weights.weight[b].odd[part] + weights.bias[b].odd[part];
@@ -88,7 +115,14 @@ SPARKFP4_KEY_OP void rotate_lanes(Float *x) {
     auto signs = SPARKFP4_LANES(sign_of<kHalf>);
     SPARKFP4_EACH_PART {
       // the upper lane is the partner less itself
+#ifdef __AVX512F__
+      // A product with 1 or -1 does not round.
+      Float ones = as<Float>(as<Int>(all(1.0f)) | signs);
+      Float other = shuffle(x[part], x[part], partners);
+      x[part] = as<Float>(_mm512_fmadd_ps(as<__m512>(x[part]), as<__m512>(ones), as<__m512>(other)));
+#else
       x[part] = shuffle(x[part], x[part], partners) + as<Float>(as<Int>(x[part]) ^ signs);
+#endif
     }
   } else {
 #pragma GCC unroll 4

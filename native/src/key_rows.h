@@ -6,7 +6,7 @@
 namespace sparkfp4 {
 namespace {
 
-constexpr int64_t kKeyPrefetch = 4096;  // bytes ahead of the load
+constexpr int64_t kKeyPrefetch = 8192;  // bytes ahead of the row
 
 // A key on its way.
 template <int kBlocks>
@@ -49,11 +49,32 @@ SPARKFP4_KEY_OP void round_bf16(Key<kBlocks> *key, int blocks) {
   }
 }
 
+// Asks for rows to come, and for what will be written, which is read from memory first; slots mostly follow each other.
+SPARKFP4_KEY_OP void prefetch_ahead(const unsigned char *source, int64_t row_bytes, const unsigned char *packed) {
+  for (int64_t j = 0; j < row_bytes; j += 64) {
+    __builtin_prefetch(source + kKeyPrefetch + j);
+  }
+
+  __builtin_prefetch(packed + kKeyPrefetch / 4, 1);
+}
+
 // False where a value is not finite.
 template <int kBlocks>
 SPARKFP4_KEY_OP bool encode_key(const Key<kBlocks> &key, sparkfp4_scale_rule rule, int blocks) {
   const int count = kBlocks > 0 ? kBlocks : blocks;
   if (kBlocks == 4 && rule != SPARKFP4_BEST_OF_TWO) {
+#ifdef __AVX512BW__
+    // Where codes of words come from a table.
+    WordBlock words[4];
+#pragma GCC unroll 4
+    for (int b = 0; b < 4; b++) {
+      words[b] = to_words(key.x[b]);
+    }
+
+    if (__builtin_expect(encode_four_words(words, rule, key.packed, key.scales), 1)) {
+      return true;
+    }
+#endif
     return encode_four(key.x, rule, key.packed, key.scales);
   }
 
@@ -66,10 +87,32 @@ SPARKFP4_KEY_OP bool encode_key(const Key<kBlocks> &key, sparkfp4_scale_rule rul
   return finite;
 }
 
-// Two rows go together, step by step: a norm is a chain of sums over all lanes, for whose end the next would wait.
+// What a LayerNorm does to rows before it scales them, and the factor of each.
+template <int kBlocks, int kRows>
+SPARKFP4_KEY_OP void centre_rows(Key<kBlocks> (&keys)[kRows], int held, int blocks, float eps,
+                                 float (&factors)[kRows]) {
+  const float size = static_cast<float>((kBlocks > 0 ? kBlocks : blocks) * kKeyBlock);
+  LaneSums sums[kRows];
+  float means[kRows];
+  for (int i = 0; i < held; i++) {
+    sums[i] = sum<kBlocks>(keys[i].x, blocks);
+  }
+
+  totals(sums, means);
+  for (int i = 0; i < held; i++) {
+    sums[i] = centre<kBlocks>(keys[i].x, blocks, means[i] / size);
+  }
+
+  totals(sums, factors);
+  for (float &factor : factors) {
+    factor = inverse_root(factor / size + eps);
+  }
+}
+
+// Rows go together: their sums are chains over all lanes, for whose end the next would wait, and share the last steps.
 template <typename Type, int kBlocks>
 int64_t insert_keys(const KeyTask &task) {
-  constexpr int kTogether = kBlocks == 4 ? 2 : 1;
+  constexpr int kTogether = kBlocks == 4 ? kWidth : 1;
   const sparkfp4_key_form &form = *task.form;
   const int count = kBlocks > 0 ? kBlocks : static_cast<int>(form.dim / kKeyBlock);
   const int64_t row_bytes = form.dim * static_cast<int64_t>(sizeof(typename Type::Bits));
@@ -94,15 +137,12 @@ int64_t insert_keys(const KeyTask &task) {
       }
 
       const unsigned char *source = task.source + row * row_bytes;
-      for (int64_t j = 0; j < row_bytes; j += 64) {
-        __builtin_prefetch(source + kKeyPrefetch + j);
-      }
-
-      // What is written is read from memory first; slots mostly follow each other.
-      __builtin_prefetch(key->packed + kKeyPrefetch / 4, 1);
       if constexpr (kBlocks == 4 && Type::kSource == Bf16::kSource) {
-        if (as_they_are && encode_four_words(source, form.rule, key->packed, key->scales)) {
-          continue;
+        if (as_they_are) {
+          prefetch_ahead(source, row_bytes, key->packed);
+          if (encode_four_words(source, form.rule, key->packed, key->scales)) {
+            continue;
+          }
         }
       }
 
@@ -114,11 +154,18 @@ int64_t insert_keys(const KeyTask &task) {
       held++;
     }
 
-    for (int i = 0; form.norm_weight != nullptr && i < held; i++) {
-      layer_norm<kBlocks>(keys[i].x, count, weights, form.eps);
+    float factors[kTogether] = {};
+    if (form.norm_weight != nullptr) {
+      centre_rows(keys, held, count, form.eps, factors);
     }
 
     for (int i = 0; i < held; i++) {
+      // Here, one by one: all of them together are more than the processor can have on their way.
+      prefetch_ahead(task.source + keys[i].row * row_bytes, row_bytes, keys[i].packed);
+      if (form.norm_weight != nullptr) {
+        scale_and_shift<kBlocks>(keys[i].x, count, factors[i], weights);
+      }
+
       if (form.round_to_bf16) {
         round_bf16(&keys[i], count);
       }

@@ -79,6 +79,18 @@ SPARKFP4_KEY_OP Halves to_halves(Word x) {
 #endif
 }
 
+// The first four lanes, below 2^8. GCC takes sixteen lanes apart where it knows that the others are of no use.
+SPARKFP4_KEY_OP uint32_t first_four(Word x) {
+#if defined(__AVX512F__) && SPARKFP4_WIDTH == 16
+  return static_cast<uint32_t>(_mm_cvtsi128_si32(_mm512_cvtepi32_epi8(as<__m512i>(x))));
+#else
+  Bytes bytes = to_bytes(x);
+  uint32_t four;
+  std::memcpy(&four, &bytes, sizeof four);
+  return four;
+#endif
+}
+
 // One vector of a and b by indices, those of b from kWidth on.
 template <typename Vector>
 SPARKFP4_KEY_OP Vector shuffle(Vector a, Vector b, Int index) {
@@ -177,9 +189,9 @@ SPARKFP4_KEY_OP Word fold_quarters(Word x) {
   }
 }
 
-// The tree over sixteen lanes: l with l + 8, l + 4, l + 2, l + 1.
+// The first steps of the tree over sixteen lanes, between vectors.
 template <typename Operation, typename Vector>
-SPARKFP4_KEY_OP auto tree(const Vector *lanes) {
+SPARKFP4_KEY_OP Vector fold_parts(const Vector *lanes) {
   Vector x[kParts];
   SPARKFP4_EACH_PART { x[part] = lanes[part]; }
 #pragma GCC unroll 2
@@ -190,7 +202,38 @@ SPARKFP4_KEY_OP auto tree(const Vector *lanes) {
     }
   }
 
-  return fold<Operation, kWidth / 2>(x[0])[0];
+  return x[0];
+}
+
+// The tree over sixteen lanes: l with l + 8, l + 4, l + 2, l + 1.
+template <typename Operation, typename Vector>
+SPARKFP4_KEY_OP auto tree(const Vector *lanes) {
+  return fold<Operation, kWidth / 2>(fold_parts<Operation>(lanes))[0];
+}
+
+// The lower and upper halves of 2 kHalf lanes of a, then of b.
+template <int kHalf, int kUpper>
+constexpr int halves_of(int lane) {
+  int group = lane / kHalf;
+  int first = group % (kWidth / (2 * kHalf)) * 2 * kHalf + lane % kHalf + kUpper * kHalf;
+  return group < kWidth / (2 * kHalf) ? first : first + kWidth;
+}
+
+// The tree over the lanes of kWidth vectors at once: lane i of the result is that of vector i.
+template <int kHalf>
+SPARKFP4_KEY_OP Float sums_of_lanes(Float *x) {
+  if constexpr (kHalf == 0) {
+    return x[0];
+  } else {
+    auto lower = SPARKFP4_LANES((halves_of<kHalf, 0>));
+    auto upper = SPARKFP4_LANES((halves_of<kHalf, 1>));
+#pragma GCC unroll 8
+    for (int i = 0; i < kHalf; i++) {
+      x[i] = shuffle(x[2 * i], x[2 * i + 1], lower) + shuffle(x[2 * i], x[2 * i + 1], upper);
+    }
+
+    return sums_of_lanes<kHalf / 2>(x);
+  }
 }
 
 SPARKFP4_KEY_OP Float widen_half(Word half) {

@@ -24,6 +24,22 @@ SPARKFP4_KEY_OP WordBlock load_words(const unsigned char *source) {
   return block;
 }
 
+// Binary32, rounded to odd: what is between two values becomes the one whose last bit is set, and so stays on the same
+// side of all that has a bit less, such as midpoints and what scales begin at.
+SPARKFP4_KEY_OP Word to_odd(Float x) {
+  Word bits = as<Word>(x);
+  return bits | (((bits & 0xffff) + 0xffff) & 0x10000);
+}
+
+SPARKFP4_KEY_OP WordBlock to_words(const Block &block) {
+  WordBlock words;
+  SPARKFP4_EACH_PART {
+    words.x[part] = as<Shorts>(to_odd(block.even[part]) >> 16 | (to_odd(block.odd[part]) & 0xffff0000));
+  }
+
+  return words;
+}
+
 SPARKFP4_KEY_OP Shorts word_magnitudes(Shorts x) { return x & 0x7fff; }
 
 // The largest magnitude of each of the block's lanes, as binary32 bits.

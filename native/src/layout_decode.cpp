@@ -1,80 +1,56 @@
 // Decodes tensors, and looks for scales that no runtime takes.
 #include <cstring>
 
-#include "arithmetic.h"
+#include "layout_kernel.h"
 #include "layout_shape.h"
-#include "to_bf16.h"
 
 namespace sparkfp4 {
 namespace {
 
-// The values of a byte's two codes.
-struct Pairs {
-  float of[256][2];
+// A tensor's rows on their way to a type.
+class Rows {
+ public:
+  Rows(const sparkfp4_tensor &tensor, DecodeFunction decode, int64_t element_bytes)
+      : tensor_(tensor), view_(view_of(tensor)), decode_(decode), element_bytes_(element_bytes) {}
 
-  constexpr Pairs() : of() {
-    constexpr float kValues[16] = {0.0f,  0.5f,  1.0f,  1.5f,  2.0f,  3.0f,  4.0f,  6.0f,
-                                   -0.0f, -0.5f, -1.0f, -1.5f, -2.0f, -3.0f, -4.0f, -6.0f};
-    for (int byte = 0; byte < 256; byte++) {
-      of[byte][0] = kValues[byte & 0xf];
-      of[byte][1] = kValues[byte >> 4];
+  void decode(int32_t expert, int32_t row, unsigned char *out) {
+    const float global = nvfp4TensorScaleAt(tensor_.global_scale, expert);
+    const int32_t tiles = static_cast<int32_t>(tensor_.k / kNvfp4ElemsPerTile);
+    for (int32_t first = 0; first < tiles; first += kTiles) {
+      int32_t count = tiles - first < kTiles ? tiles - first : kTiles;
+      Dim3 tile = tensor_.is_activation ? Dim3{row, first, 0} : Dim3{expert, row, first};
+      load_scales(tile, count);
+      decode_(view_.quantized_data + 16 * view_.tileOffsetInt4(tile), scales_, global, 4 * count, out);
+      out += count * kNvfp4ElemsPerTile * element_bytes_;
     }
   }
-};
 
-constexpr Pairs kPairs;
+ private:
+  static constexpr int32_t kTiles = 64;  // of a row at a time
 
-typedef float Floats4 __attribute__((vector_size(16)));
-
-// 16 values of a block. That of 0 times infinity is the canonical NaN too.
-void decode_block(const unsigned char *codes, float d, float *out) {
-  for (int i = 0; i < kPackedBlock; i += 2) {
-    Floats4 values = {kPairs.of[codes[i]][0], kPairs.of[codes[i]][1], kPairs.of[codes[i + 1]][0],
-                      kPairs.of[codes[i + 1]][1]};
-    values *= d;
-    std::memcpy(out + 2 * i, &values, sizeof values);
-  }
-
-  if (__builtin_expect(!(d >= -__FLT_MAX__ && d <= __FLT_MAX__), 0)) {
-    for (int i = 0; i < kBlock; i++) {
-      out[i] = out[i] == out[i] ? out[i] : bits_as<float>(uint32_t{0x7fc00000});
-    }
-  }
-}
-
-void decode_tile(const NVFP4Tensor &view, Dim3 tile, uint32_t word, float global, float *out) {
-  const unsigned char *codes = view.quantized_data + 16 * view.tileOffsetInt4(tile);
-  for (int group = 0; group < 4; group++) {
-    float d = e4m3_value(scale_of_word(word, group)) * global;
-    decode_block(codes + kPackedBlock * group, d, out + kBlock * group);
-  }
-}
-
-void store_bf16(const float *values, unsigned char *out) {
-  uint16_t rounded[kNvfp4ElemsPerTile];
-  for (int i = 0; i < kNvfp4ElemsPerTile; i++) {
-    rounded[i] = to_bf16(values[i]).bits;
-  }
-
-  std::memcpy(out, rounded, sizeof rounded);
-}
-
-void decode_row(const sparkfp4_tensor &tensor, const NVFP4Tensor &view, int32_t expert, int32_t row,
-                sparkfp4_dtype dtype, unsigned char *out) {
-  float global = nvfp4TensorScaleAt(tensor.global_scale, expert);
-  int64_t tile_bytes = kNvfp4ElemsPerTile * (dtype == SPARKFP4_F32 ? 4 : 2);
-  for (int32_t k_tile = 0; k_tile < tensor.k / kNvfp4ElemsPerTile; k_tile++) {
-    Dim3 tile = tensor.is_activation ? Dim3{row, k_tile, 0} : Dim3{expert, row, k_tile};
-    uint32_t word = tensor.is_activation ? view.readBlockScaleWordLinear(tile) : view.readBlockScaleWord(tile);
-    float values[kNvfp4ElemsPerTile];
-    decode_tile(view, tile, word, global, values);
-    if (dtype == SPARKFP4_F32) {
-      std::memcpy(out + k_tile * tile_bytes, values, sizeof values);
+  // Those of the tiles from this one on, in the order of their blocks.
+  void load_scales(Dim3 tile, int32_t count) {
+    if (tensor_.is_activation) {
+      for (int32_t i = 0; i < count; i++, tile.y++) {
+        uint32_t word = nvfp4ExchangedScales(view_.readBlockScaleWordLinear(tile));
+        std::memcpy(scales_ + 4 * i, &word, sizeof word);
+      }
     } else {
-      store_bf16(values, out + k_tile * tile_bytes);
+      const unsigned char *word = view_.block_scale + 4 * view_.tileScaleIndex(tile);
+      for (int32_t i = 0; i < count; i++) {
+        std::memcpy(scales_ + 4 * i, word + i * kAtomBytes, 4);
+      }
     }
   }
-}
+
+  static constexpr int kAtomBytes = 512;  // the words of 128 rows
+
+  const sparkfp4_tensor &tensor_;
+  const NVFP4Tensor view_;
+  const DecodeFunction decode_;
+  const int64_t element_bytes_;
+  unsigned char scales_[4 * kTiles] = {};
+};
 
 }  // namespace
 }  // namespace sparkfp4
@@ -87,19 +63,24 @@ sparkfp4_status sparkfp4_decode_tensor(sparkfp4_tier tier, const sparkfp4_tensor
     return SPARKFP4_INVALID;
   }
 
-  if (kernel(tier) == nullptr) {
+  const LayoutKernel *kernel = layout_kernel(tier);
+  if (kernel == nullptr) {
     return SPARKFP4_NO_TIER;
   }
 
-  NVFP4Tensor view = view_of(*tensor);
+  // Rows are whole lines.
+  const int64_t bytes = dtype == SPARKFP4_F32 ? 4 : 2;
+  const bool streams = is_line(out) && tensor->experts * tensor->rows * tensor->k * bytes >= kStreamedBytes;
+  Rows rows(*tensor, (dtype == SPARKFP4_F32 ? kernel->to_f32 : kernel->to_bf16)[streams], bytes);
   unsigned char *next = static_cast<unsigned char *>(out);
   for (int64_t expert = 0; expert < tensor->experts; expert++) {
     for (int64_t row = 0; row < tensor->rows; row++) {
-      decode_row(*tensor, view, static_cast<int32_t>(expert), static_cast<int32_t>(row), dtype, next);
-      next += tensor->k * (dtype == SPARKFP4_F32 ? 4 : 2);
+      rows.decode(static_cast<int32_t>(expert), static_cast<int32_t>(row), next);
+      next += tensor->k * bytes;
     }
   }
 
+  kernel->fence();
   return SPARKFP4_OK;
 }
 

@@ -18,10 +18,10 @@ namespace {
 constexpr int kRounds = 2000;
 constexpr sparkfp4_tier kTiers[] = {SPARKFP4_SCALAR, SPARKFP4_AVX2, SPARKFP4_AVX512};
 
-// Bytes at an address of any alignment, with nothing that may be touched behind them.
+// Bytes so far from the beginning of a line, with nothing that may be touched behind them.
 class Exact {
  public:
-  Exact(size_t bytes, size_t misalignment) : memory_(new unsigned char[bytes + misalignment]), bytes_(bytes) {
+  Exact(size_t bytes, size_t misalignment) : memory_(allocated(bytes + misalignment)), bytes_(bytes) {
     data_ = memory_.get() + misalignment;
     std::memset(data_, 0xa5, bytes);
   }
@@ -32,7 +32,20 @@ class Exact {
   }
 
  private:
-  std::unique_ptr<unsigned char[]> memory_;
+  struct Free {
+    void operator()(unsigned char *memory) const { std::free(memory); }
+  };
+
+  static unsigned char *allocated(size_t bytes) {
+    void *memory = nullptr;
+    if (posix_memalign(&memory, 64, bytes) != 0) {
+      std::abort();
+    }
+
+    return static_cast<unsigned char *>(memory);
+  }
+
+  std::unique_ptr<unsigned char, Free> memory_;
   unsigned char *data_;
   size_t bytes_;
 };
@@ -49,7 +62,9 @@ class Random {
  public:
   explicit Random(uint64_t seed) : bits_(seed) {}
   int64_t below(int64_t limit) { return static_cast<int64_t>(bits_() % static_cast<uint64_t>(limit)); }
-  Exact empty(int64_t bytes) { return Exact(static_cast<size_t>(bytes), static_cast<size_t>(below(16))); }
+  Exact empty(int64_t bytes) {
+    return Exact(static_cast<size_t>(bytes), aligned_ ? 0 : static_cast<size_t>(below(16)));
+  }
   Exact filled(int64_t bytes) {
     Exact buffer = empty(bytes);
     for (size_t i = 0; i < buffer.size(); i++) {
@@ -59,8 +74,12 @@ class Random {
     return buffer;
   }
 
+  // Whether buffers begin with a line.
+  void align(bool aligned) { aligned_ = aligned; }
+
  private:
   std::mt19937_64 bits_;
+  bool aligned_ = false;
 };
 
 int64_t up_to(int64_t x, int64_t multiple) { return (x + multiple - 1) / multiple * multiple; }
@@ -73,6 +92,16 @@ sparkfp4_arrangement random_shape(Random &random, int64_t tile_k) {
   shape.rows = random.below(random.below(4) == 0 ? 300 : 40);
   shape.padded_rows = up_to(shape.rows + (random.below(2) == 0 ? 0 : random.below(70)), kMultiples[shape.order]);
   shape.k = 16 * random.below(30);
+  shape.padded_k = up_to(shape.k + (random.below(2) == 0 ? 0 : 16 * random.below(9)), tile_k);
+  return shape;
+}
+
+// One of more than 1 MiB, the rows of which have row_bytes each.
+sparkfp4_arrangement large_shape(Random &random, int64_t tile_k, int64_t row_bytes, int64_t k_of_byte) {
+  sparkfp4_arrangement shape = random_shape(random, tile_k);
+  shape.rows = (1 << 20) / (shape.members * row_bytes) + 1 + random.below(70);
+  shape.padded_rows = up_to(shape.rows, 64);
+  shape.k = row_bytes * k_of_byte;
   shape.padded_k = up_to(shape.k + (random.below(2) == 0 ? 0 : 16 * random.below(9)), tile_k);
   return shape;
 }
@@ -173,10 +202,11 @@ void restored(Random &random, const Unit &unit, const Run &run) {
   run(targets.data(), members);
 }
 
-void codes(Random &random, int round) {
-  int layout = static_cast<int>(random.below(4));
+void codes(Random &random, int round, int layout, bool is_large) {
   bool blackwell = layout == SPARKFP4_CODES_BLACKWELL_MOE_N128_K64 || layout == SPARKFP4_CODES_BLACKWELL_N128_K64;
-  sparkfp4_arrangement shape = random_shape(random, blackwell ? 64 : 16);
+  int64_t tile_k = blackwell ? 64 : 16;
+  sparkfp4_arrangement shape = is_large ? large_shape(random, tile_k, 64 * (1 + random.below(20)), 2)
+                                        : random_shape(random, tile_k);
   int64_t rows = up_to(shape.members * shape.padded_rows, blackwell ? 128 : layout == SPARKFP4_CODES_MARLIN ? 64 : 1);
   auto kind = static_cast<sparkfp4_code_layout>(layout);
   if (sparkfp4_arranged_code_bytes(kind, &shape) != rows * shape.padded_k / 2) {
@@ -212,11 +242,12 @@ void codes(Random &random, int round) {
   }
 }
 
-void scales(Random &random, int round) {
+void scales(Random &random, int round, int layout, bool is_large) {
   static const int64_t kTileRows[] = {1, 128, 8, 128, 64, 64};
-  int layout = static_cast<int>(random.below(6));
   bool words = layout >= SPARKFP4_SCALES_ATOM_128X4 && layout <= SPARKFP4_SCALES_BLACKWELL_N128_K64;
-  sparkfp4_arrangement shape = random_shape(random, layout == SPARKFP4_SCALES_BLACKWELL_N128_K64 ? 64 : 16);
+  int64_t tile_k = layout == SPARKFP4_SCALES_BLACKWELL_N128_K64 ? 64 : 16;
+  sparkfp4_arrangement shape = is_large ? large_shape(random, tile_k, 64 * (1 + random.below(8)), 16)
+                                        : random_shape(random, tile_k);
   int64_t rows = up_to(shape.members * shape.padded_rows, kTileRows[layout]);
   int64_t columns = up_to(shape.padded_k / 16, words ? 4 : 1);
   auto kind = static_cast<sparkfp4_scale_layout>(layout);
@@ -274,12 +305,12 @@ float e4m3(int scale) {
   return scale < 128 ? value : -value;
 }
 
-void decode(Random &random, int round) {
+void decode(Random &random, int round, sparkfp4_dtype dtype, bool is_large) {
   static const float kValues[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
   bool is_activation = random.below(2) == 0;
-  int64_t experts = is_activation ? 1 : random.below(3);
-  int64_t rows = random.below(200);
-  int64_t k = 64 * random.below(5);
+  int64_t experts = is_activation || is_large ? 1 : random.below(3);
+  int64_t rows = is_large ? 1000 + random.below(200) : random.below(200);
+  int64_t k = 64 * (is_large ? 5 + random.below(70) : random.below(5));
   int64_t expert_scales = is_activation ? rows * k / 16 : up_to(rows, 128) * k / 16;
   Exact codes = random.filled(experts * rows * k / 2);
   Exact scales = random.filled(experts * expert_scales);
@@ -288,7 +319,6 @@ void decode(Random &random, int round) {
   sparkfp4_tensor tensor = {is_activation, experts,       rows,
                             k,             codes.data(),  scales.data(),
                             has_global ? global : nullptr};
-  sparkfp4_dtype dtype = random.below(2) == 0 ? SPARKFP4_F32 : SPARKFP4_BF16;
   size_t bytes = dtype == SPARKFP4_F32 ? 4 : 2;
   Exact expected = random.empty(experts * rows * k * static_cast<int64_t>(bytes));
   for (int64_t i = 0; i < experts * rows * k; i++) {
@@ -378,11 +408,23 @@ int main(int argc, char **argv) {
   Random random(seed);
   refusals();
   for (int round = 0; round < rounds; round++) {
-    codes(random, round);
-    scales(random, round);
-    decode(random, round);
+    codes(random, round, static_cast<int>(random.below(4)), false);
+    scales(random, round, static_cast<int>(random.below(6)), false);
+    decode(random, round, random.below(2) == 0 ? SPARKFP4_F32 : SPARKFP4_BF16, false);
     first_above(random, round);
   }
+
+  // Large results go another way where their lines are whole.
+  random.align(true);
+  for (int layout = 0; layout < 6; layout++) {
+    scales(random, rounds, layout, true);
+    if (layout < 4) {
+      codes(random, rounds, layout, true);
+    }
+  }
+
+  decode(random, rounds, SPARKFP4_F32, true);
+  decode(random, rounds, SPARKFP4_BF16, true);
 
   std::printf("%d rounds of seed %" PRIu64 "\n", rounds, seed);
   return 0;

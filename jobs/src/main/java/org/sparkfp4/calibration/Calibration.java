@@ -5,7 +5,6 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
-import java.util.UUID;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
@@ -17,10 +16,11 @@ import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.util.SerializableConfiguration;
-import org.sparkfp4.sink.BadSourceException;
-import org.sparkfp4.sink.OutputLock;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.sparkfp4.output.BadSourceException;
+import org.sparkfp4.output.OutputLock;
+import org.sparkfp4.output.TaskOutput;
 
 /**
  * Reduces activations to statistics in two steps: each task sums a part of the activations, one input at a time; the
@@ -42,7 +42,7 @@ public final class Calibration {
    * Plans a calibration.
    *
    * @param model the model that the activations are of, or null if it is not known
-   * @param commit how files get their names, as {@link org.sparkfp4.sink.Storage#of} takes it
+   * @param commit how files get their names, as {@link org.sparkfp4.output.Storage#of} takes it
    * @param producer the product's name and version
    * @throws IllegalArgumentException if source and model do not go together
    */
@@ -93,7 +93,7 @@ public final class Calibration {
 
     try (OutputLock lock = OutputLock.acquire(fs, output.staging().lock())) {
       output.clear();
-      List<ShardOutcome> outcomes = reduce(folder.toString());
+      List<ShardOutcome> outcomes = reduce(folder);
       StatisticsIndex index = index(outcomes);
       lock.requireHeld();
       output.publish(index);
@@ -102,7 +102,7 @@ public final class Calibration {
     }
   }
 
-  private List<ShardOutcome> reduce(String folder) {
+  private List<ShardOutcome> reduce(Path folder) {
     JavaSparkContext context = JavaSparkContext.fromSparkContext(spark.sparkContext());
     Broadcast<CalibrationPlan> shared = context.broadcast(plan);
     Broadcast<SerializableConfiguration> configuration = context.broadcast(new SerializableConfiguration(conf));
@@ -116,10 +116,9 @@ public final class Calibration {
       partials = partials == null ? pass : partials.union(pass);
     }
 
-    String run = UUID.randomUUID().toString().substring(0, 8);
     return partials
         .partitionBy(new ByShard(plan.shards()))
-        .mapPartitionsWithIndex(new StatisticsShard(shared, configuration, folder, commit, run), false)
+        .mapPartitionsWithIndex(new StatisticsShard(shared, configuration, TaskOutput.ofNewRun(folder, commit)), false)
         .collect();
   }
 

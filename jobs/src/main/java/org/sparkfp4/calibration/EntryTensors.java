@@ -3,7 +3,7 @@ package org.sparkfp4.calibration;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import org.sparkfp4.sink.TensorFile;
+import org.sparkfp4.output.StagedFile;
 
 /** Writes the tensors of an entry, {@link EntryLayout}. */
 final class EntryTensors {
@@ -19,7 +19,7 @@ final class EntryTensors {
     return layout;
   }
 
-  void writeWide(TensorFile file) throws IOException {
+  void writeWide(StagedFile file) throws IOException {
     ByteBuffer bytes = buffer((2L + BlockAmaxHistogram.BINS + cols()) * Long.BYTES);
     bytes.putLong(sums.tokens());
     if (layout.hasFull()) {
@@ -37,7 +37,7 @@ final class EntryTensors {
     file.write(bytes.flip());
   }
 
-  void writeNarrow(TensorFile file) throws IOException {
+  void writeNarrow(StagedFile file) throws IOException {
     ByteBuffer bytes = buffer((1L + cols()) * Float.BYTES);
     bytes.putFloat(sums.amax());
     means(squares(), sums.tokens(), bytes);
@@ -56,7 +56,7 @@ final class EntryTensors {
     }
   }
 
-  private void writeProducts(TensorFile file, boolean heldOut, long tokens) throws IOException {
+  private void writeProducts(StagedFile file, boolean heldOut, long tokens) throws IOException {
     double[] row = new double[cols()];
     ByteBuffer bytes = buffer((long) cols() * Float.BYTES);
     for (int i = 0; i < cols(); i++) {

@@ -10,6 +10,8 @@ import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.sparkfp4.checkpoint.LocatedTensor;
+import org.sparkfp4.files.ChildPath;
+import org.sparkfp4.files.RawFileSystem;
 import org.sparkfp4.formats.SourceScheme;
 import org.sparkfp4.formats.Weighting;
 import org.sparkfp4.gptq.LayerInputs;
@@ -18,9 +20,7 @@ import org.sparkfp4.plan.PlannedImportance;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.plan.SourceFile;
 import org.sparkfp4.plan.Unit;
-import org.sparkfp4.safetensors.ChildPath;
 import org.sparkfp4.safetensors.DType;
-import org.sparkfp4.safetensors.RawFileSystem;
 import org.sparkfp4.safetensors.SafetensorsHeader;
 import org.sparkfp4.safetensors.TensorInfo;
 

@@ -8,8 +8,8 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.Path;
 import org.sparkfp4.checkpoint.LocatedTensor;
+import org.sparkfp4.files.RawFileSystem;
 import org.sparkfp4.safetensors.DType;
-import org.sparkfp4.safetensors.RawFileSystem;
 
 /** Reads which experts some tokens go to. Keeps the file of the last call open. */
 final class RoutingReader implements Closeable {

@@ -13,10 +13,10 @@ import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
-import org.sparkfp4.safetensors.ChildPath;
-import org.sparkfp4.safetensors.RawFileSystem;
-import org.sparkfp4.safetensors.Utf8Json;
-import org.sparkfp4.sink.FileDigest;
+import org.sparkfp4.files.ChildPath;
+import org.sparkfp4.files.RawFileSystem;
+import org.sparkfp4.files.Sha256;
+import org.sparkfp4.files.Utf8Json;
 
 /**
  * A folder of finished statistics.
@@ -72,7 +72,7 @@ public record Statistics(Path folder, StatisticsIndex index, String digest) {
       }
     }
 
-    return new Statistics(folder, index, FileDigest.of(INDEX, content).sha256());
+    return new Statistics(folder, index, Sha256.hex(content));
   }
 
   private static StatisticsIndex parse(Path path, byte[] content) throws IOException {

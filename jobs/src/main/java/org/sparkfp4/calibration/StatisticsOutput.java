@@ -6,10 +6,11 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.sparkfp4.files.AtomicFile;
+import org.sparkfp4.output.OwnFolder;
+import org.sparkfp4.output.RunKind;
+import org.sparkfp4.output.StagingFolder;
 import org.sparkfp4.plan.SourceFile;
-import org.sparkfp4.sink.AtomicFile;
-import org.sparkfp4.sink.LinkCheck;
-import org.sparkfp4.sink.StagingFolder;
 
 /** The folder that statistics are written into. Without its index it has none, whatever files are there. */
 final class StatisticsOutput {
@@ -43,21 +44,7 @@ final class StatisticsOutput {
 
   /** Refuses a folder that holds somebody else's files. */
   void requireOwn() throws IOException {
-    if (!fs.exists(path)) {
-      return;
-    }
-
-    if (!fs.getFileStatus(path).isDirectory()) {
-      throw new IOException("Cannot write to " + path + ": it is a file; choose an empty folder, or one to be made");
-    }
-
-    LinkCheck.require(fs, path);
-    staging.requireNoRunOf(List.of(StagingFolder.CHECKPOINT_PLAN, StagingFolder.CACHE_PLAN));
-    FileStatus[] entries = fs.listStatus(path);
-    if (entries.length > 0 && !fs.exists(staging.root()) && !fs.exists(index())) {
-      throw new IOException("Cannot write to " + path + ": it is not empty and holds no statistics (it has "
-          + entries[0].getPath().getName() + "); choose an empty folder");
-    }
+    OwnFolder.require(staging, RunKind.STATISTICS, () -> fs.exists(index()));
   }
 
   /**

@@ -1,18 +1,21 @@
 package org.sparkfp4.calibration;
 
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import org.apache.hadoop.fs.Path;
 import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.function.Function2;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.util.SerializableConfiguration;
+import org.sparkfp4.output.StagedFile;
+import org.sparkfp4.output.TaskFiles;
+import org.sparkfp4.output.TaskOutput;
+import org.sparkfp4.safetensors.SafetensorsHeader;
 import org.sparkfp4.safetensors.TensorInfo;
-import org.sparkfp4.sink.TensorFile;
 import scala.Tuple2;
 
 /** Writes the file of a partition's entries. It holds their sums: those of a file, which are few hundred megabytes. */
@@ -22,26 +25,13 @@ final class StatisticsShard
 
   private final Broadcast<CalibrationPlan> plan;
   private final Broadcast<SerializableConfiguration> conf;
-  private final String output;
-  private final String commit;
-  private final String run;
+  private final TaskOutput output;
 
-  /**
-   * @param output the folder
-   * @param commit as {@link org.sparkfp4.sink.Storage#of} takes it
-   * @param run tells this run's attempts from others'
-   */
   StatisticsShard(
-      Broadcast<CalibrationPlan> plan,
-      Broadcast<SerializableConfiguration> conf,
-      String output,
-      String commit,
-      String run) {
+      Broadcast<CalibrationPlan> plan, Broadcast<SerializableConfiguration> conf, TaskOutput output) {
     this.plan = plan;
     this.conf = conf;
     this.output = output;
-    this.commit = commit;
-    this.run = run;
   }
 
   static String file(int shard, int shards) {
@@ -71,12 +61,13 @@ final class StatisticsShard
 
     ShardOutcome outcome =
         refusals.isEmpty()
-            ? write(file(shard, plan.value().shards()), List.copyOf(sums.values()))
+            ? write(shard, List.copyOf(sums.values()))
             : new ShardOutcome(null, 0, null, List.of(), refusals);
     return List.of(outcome).iterator();
   }
 
-  private ShardOutcome write(String name, List<EntrySums> sums) throws IOException {
+  private ShardOutcome write(int shard, List<EntrySums> sums) throws IOException {
+    String name = file(shard, plan.value().shards());
     HessianKind hessian = plan.value().hessian();
     List<EntryTensors> all = sums.stream().map(entry -> new EntryTensors(entry, hessian)).toList();
     List<TensorInfo> infos = new ArrayList<>();
@@ -88,9 +79,9 @@ final class StatisticsShard
       infos.addAll(entry.layout().narrow(EntryLayout.end(infos)));
     }
 
-    String attempt = run + "-" + TaskContext.get().taskAttemptId();
-    try (TensorFile file = new TensorFile(new Path(output, name), attempt, commit, conf.value().value())) {
-      file.begin(infos);
+    TaskFiles files = new TaskFiles(output, conf.value().value(), TaskContext.get().taskAttemptId());
+    try (StagedFile file = files.begin(shard, name)) {
+      file.write(ByteBuffer.wrap(SafetensorsHeader.encode(infos, SafetensorsHeader.FORMAT_PT)));
       for (EntryTensors entry : all) {
         entry.writeWide(file);
       }

@@ -19,11 +19,11 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.sparkfp4.files.RawFileSystem;
+import org.sparkfp4.files.Utf8Json;
 import org.sparkfp4.plan.SourceFile;
-import org.sparkfp4.safetensors.RawFileSystem;
 import org.sparkfp4.safetensors.SafetensorsHeader;
 import org.sparkfp4.safetensors.TensorInfo;
-import org.sparkfp4.safetensors.Utf8Json;
 
 /**
  * A folder with a model's weights, as its index and headers describe it. No tensor's bytes are read.
@@ -33,6 +33,9 @@ import org.sparkfp4.safetensors.Utf8Json;
  */
 public final class Checkpoint {
   public static final String CONFIG = "config.json";
+
+  /** Where checkpoints of ModelOpt say a second time how they are quantized. */
+  public static final String QUANT_CONFIG = "hf_quant_config.json";
 
   // Python writes infinities and NaN without quotes, and some models' config.json have them
   private static final ObjectMapper JSON = JsonMapper.builder()

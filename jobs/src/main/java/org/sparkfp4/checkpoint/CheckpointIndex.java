@@ -4,6 +4,8 @@ import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.core.JsonToken;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.Collections;
@@ -11,7 +13,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
-import org.sparkfp4.safetensors.Utf8Json;
+import org.sparkfp4.files.Utf8Json;
 
 /**
  * {@code model.safetensors.index.json}: which shard holds which tensor.
@@ -49,6 +51,19 @@ public record CheckpointIndex(Map<String, String> weightMap) {
     } catch (JsonProcessingException e) {
       throw new InvalidCheckpointException(folder, NAME + " is no JSON: " + e.getOriginalMessage(), e);
     }
+  }
+
+  /**
+   * The file's content.
+   *
+   * @param totalSize bytes of all tensors
+   */
+  public ObjectNode json(long totalSize) {
+    ObjectNode index = JsonNodeFactory.instance.objectNode();
+    index.putObject("metadata").put("total_size", totalSize);
+    ObjectNode shards = index.putObject("weight_map");
+    weightMap.forEach(shards::put);
+    return index;
   }
 
   private static Map<String, String> weightMap(Object folder, JsonParser json) throws IOException {

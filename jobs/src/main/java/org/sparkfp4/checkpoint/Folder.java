@@ -26,7 +26,7 @@ record Folder(Path path, List<FileStatus> files) {
   // what describes a quantized checkpoint that this one once was or was next to; an output has its own
   private static final List<String> OF_ANOTHER_CHECKPOINT =
       List.of(
-          "hf_quant_config.json", "sparkfp4-manifest.json", "sparkfp4-manifest.json.sha256", "sparkfp4-report.json",
+          Checkpoint.QUANT_CONFIG, "sparkfp4-manifest.json", "sparkfp4-manifest.json.sha256", "sparkfp4-report.json",
           "_sparkfp4");
 
   static Folder list(FileSystem fileSystem, Path path) throws IOException {

@@ -12,11 +12,8 @@ import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -25,8 +22,9 @@ import java.util.function.Function;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
-import org.sparkfp4.safetensors.RawFileSystem;
-import org.sparkfp4.safetensors.Utf8Json;
+import org.sparkfp4.files.RawFileSystem;
+import org.sparkfp4.files.Sha256;
+import org.sparkfp4.files.Utf8Json;
 
 /** Model families: those of the table families.json beside this class, or those of a user's file of the same form. */
 public final class ModelFamilies {
@@ -77,7 +75,7 @@ public final class ModelFamilies {
         throw new IllegalArgumentException("Invalid field families: there is none");
       }
 
-      return new ModelFamilies(table.resolve(blocks, sha256(content)));
+      return new ModelFamilies(table.resolve(blocks, Sha256.hex(content)));
     } catch (JsonMappingException e) {
       String field = field(e);
       String problem = e.getCause() instanceof IllegalArgumentException bad ? bad.getMessage() : e.getOriginalMessage();
@@ -113,14 +111,6 @@ public final class ModelFamilies {
       return JSON.readValue(table, Table.class);
     } catch (IOException e) {
       throw new UncheckedIOException("Cannot read the table of model families", e);
-    }
-  }
-
-  private static String sha256(byte[] content) {
-    try {
-      return HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(content));
-    } catch (NoSuchAlgorithmException e) {
-      throw new IllegalStateException("Cannot find SHA-256, which every JDK has", e);
     }
   }
 

@@ -11,10 +11,15 @@ import org.sparkfp4.formats.WeightScheme;
 
 /** What a config.json says of how the weights are stored. */
 public final class SourceQuantization {
-  private static final int MXFP4_GROUP = 32;
+  /** What is read, and that it is wanted, for messages. */
+  static final String SOURCES = "sources are read in BF16, F16 and F32, in FP8 and MXFP8 (E4M3), in symmetric INT4 and"
+      + " in MXFP4: give one of those";
+
+  /** Elements of a scale of MXFP4 and MXFP8, by OCP Microscaling Formats 1.0. */
+  private static final int MX_GROUP = 32;
 
   private final JsonNode config;
-  private final boolean powerOfTwoScales;
+  private boolean powerOfTwoScales;
   private final List<Blocks> blocks = new ArrayList<>();
   private final Map<Blocks, List<JsonNode>> groups = new HashMap<>();
 
@@ -35,7 +40,8 @@ public final class SourceQuantization {
     String method = config.path("quant_method").asText().toLowerCase(Locale.ROOT);
     switch (method) {
       case "fp8" -> addFp8(model);
-      case "mxfp4" -> add(CodeType.E2M1, 1, MXFP4_GROUP);
+      case "mxfp4" -> add(CodeType.E2M1, 1, MX_GROUP);
+      case "mxfp8" -> addMxfp8();
       case "modelopt" -> addModelOpt();
       case "compressed-tensors" -> config.path("config_groups").forEach(this::addGroup);
       default -> { }
@@ -110,13 +116,28 @@ public final class SourceQuantization {
     }
 
     if (model.text("expert_dtype").equals("fp4")) {
-      add(CodeType.E2M1, 1, MXFP4_GROUP);
+      add(CodeType.E2M1, 1, MX_GROUP);
     }
+  }
+
+  /** Its scales are powers of two, whatever the dtype of the bytes. */
+  private void addMxfp8() {
+    JsonNode size = config.path("weight_block_size");
+    if (!size.isMissingNode() && !size.isNull()
+        && !(size.size() == 2 && size.get(0).asLong() == 1 && size.get(1).asLong() == MX_GROUP)) {
+      throw new IllegalArgumentException("Invalid config.json: weight_block_size of quantization_config is " + size
+          + ", but blocks of MXFP8 are [1, 32]; take config.json from the checkpoint of the weights");
+    }
+
+    powerOfTwoScales = true;
+    add(CodeType.E4M3, 1, MX_GROUP);
   }
 
   private void addModelOpt() {
     String algorithm = config.path("quant_algo").asText();
-    if (algorithm.equals("FP8") || algorithm.equals("FP8_PER_CHANNEL_PER_TOKEN")) {
+    if (algorithm.equals("MXFP8")) {
+      addMxfp8();
+    } else if (algorithm.equals("FP8") || algorithm.equals("FP8_PER_CHANNEL_PER_TOKEN")) {
       anyGranularity();
     }
   }
@@ -136,6 +157,7 @@ public final class SourceQuantization {
     String type = weights.path("type").asText();
     long size = weights.path("group_size").asLong();
     if (bits == 8 && type.equals("float")) {
+      powerOfTwoScales |= group.path("format").asText(config.path("format").asText()).equals("mxfp8-quantized");
       addStrategy(CodeType.E4M3, group, size);
     } else if (bits == 4 && type.equals("int")) {
       if (!weights.path("symmetric").asBoolean(true)) {
@@ -144,8 +166,8 @@ public final class SourceQuantization {
       }
 
       addStrategy(CodeType.INT4, group, size);
-    } else if (bits == 4 && type.equals("float") && size == MXFP4_GROUP) {
-      add(CodeType.E2M1, 1, MXFP4_GROUP, group);
+    } else if (bits == 4 && type.equals("float") && size == MX_GROUP) {
+      add(CodeType.E2M1, 1, MX_GROUP, group);
     } else {
       throw unread();
     }
@@ -197,6 +219,6 @@ public final class SourceQuantization {
 
   private IllegalArgumentException unread() {
     return new IllegalArgumentException("Cannot quantize a checkpoint that is quantized already: " + text()
-        + "; sources are read in BF16, F16 and F32, in FP8 (E4M3), in symmetric INT4 and in MXFP4: give one of those");
+        + "; " + SOURCES);
   }
 }

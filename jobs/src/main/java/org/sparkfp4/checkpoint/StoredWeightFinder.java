@@ -65,8 +65,7 @@ final class StoredWeightFinder {
     String module = name.substring(0, Math.max(0, dot));
     if (FOREIGN.contains(last)) {
       throw new IllegalArgumentException("Cannot quantize a checkpoint that is quantized already: it has the tensor "
-          + describe(tensor) + "; sources are read in BF16, F16 and F32, in FP8 (E4M3), in symmetric INT4 and in"
-          + " MXFP4: give one of those");
+          + describe(tensor) + "; " + SourceQuantization.SOURCES);
     }
 
     if (last.equals(PACKED)) {
@@ -185,7 +184,7 @@ final class StoredWeightFinder {
     if (!fits) {
       throw new IllegalArgumentException("Invalid scale " + describe(scale) + ": its dtype is none that scales of "
           + format(codes) + " have (" + switch (codes) {
-            case E4M3 -> "F32, BF16, F16, F8_E8M0, or U8 where scale_fmt of quantization_config is ue8m0";
+            case E4M3 -> "F32, BF16, F16, F8_E8M0, or U8 where quantization_config says MXFP8 or scale_fmt ue8m0";
             case E2M1 -> "F8_E8M0 or U8";
             case INT4 -> "F32, BF16 or F16";
           } + "); give a source that has");

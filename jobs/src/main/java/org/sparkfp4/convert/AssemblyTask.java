@@ -2,50 +2,45 @@ package org.sparkfp4.convert;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import org.apache.hadoop.fs.FSDataInputStream;
-import org.apache.hadoop.fs.Path;
+import java.util.Map;
+import java.util.TreeMap;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.util.SerializableConfiguration;
+import org.sparkfp4.kernels.KernelChoice;
+import org.sparkfp4.output.StagedFile;
+import org.sparkfp4.output.TaskFiles;
+import org.sparkfp4.output.TaskOutput;
 import org.sparkfp4.safetensors.SafetensorsHeader;
-import org.sparkfp4.sink.SourceFiles;
-import org.sparkfp4.sink.SourcePieces;
-import org.sparkfp4.sink.StagedFile;
 
 /** Puts the parts of a file together behind its header. */
 final class AssemblyTask extends ConvertTask {
   private static final long serialVersionUID = 1L;
-  private static final int PIECE = 1 << 20;
 
-  AssemblyTask(Broadcast<ConvertPlan> plan, Broadcast<SerializableConfiguration> conf, TaskSettings settings) {
-    super(plan, conf, settings);
+  AssemblyTask(Broadcast<ConvertPlan> plan, Broadcast<SerializableConfiguration> conf, TaskOutput output,
+      KernelChoice kernels) {
+    super(plan, conf, output, kernels);
   }
 
   @Override
-  void write(int number, Output output, long attempt) throws IOException {
+  void write(int number, TaskFiles output) throws IOException {
     ConvertFile file = plan().files().get(number);
-    try (SourceFiles files = source(new SourcePieces());
-        StagedFile out = output.file(file.name(), number, attempt)) {
-      SourceBytes source = new SourceBytes(files, files, arranger());
-      out.write(ByteBuffer.wrap(
-          SafetensorsHeader.encode(file.tensors(), FileMetadata.of(file, plan().target(), source))));
+    Map<String, String> metadata = new TreeMap<>();
+    for (ConvertPlan.Part part : plan().parts(number)) {
+      byte[] behind = output.restOfPart(part.name(), length(file, part));
+      metadata.putAll(FileMetadata.parse(behind));
+    }
+
+    try (StagedFile out = output.begin(number, file.name())) {
+      out.write(ByteBuffer.wrap(SafetensorsHeader.encode(file.tensors(), metadata)));
       for (ConvertPlan.Part part : plan().parts(number)) {
-        copy(new Path(parts(output.staging()), part.name()), file.items().get(part.item()).length(), output, out);
+        output.readPart(part.name(), length(file, part), out::write);
       }
 
-      files.requireUnchanged();
-      out.finish(number, plan().fingerprint());
+      output.finish(out, number, plan().fingerprint());
     }
   }
 
-  private static void copy(Path part, long length, Output output, StagedFile out) throws IOException {
-    byte[] piece = new byte[PIECE];
-    try (FSDataInputStream in = output.storage().fs().open(part)) {
-      for (long left = length; left > 0; ) {
-        int count = (int) Math.min(PIECE, left);
-        in.readFully(piece, 0, count);
-        out.write(ByteBuffer.wrap(piece, 0, count));
-        left -= count;
-      }
-    }
+  private static long length(ConvertFile file, ConvertPlan.Part part) {
+    return file.items().get(part.item()).length();
   }
 }

@@ -2,7 +2,7 @@ package org.sparkfp4.convert;
 
 import java.util.regex.Pattern;
 import org.sparkfp4.layouts.LoadingAdvice;
-import org.sparkfp4.sink.RoundedScales;
+import org.sparkfp4.output.RoundedScales;
 
 /** The README.md of a conversion: the source's, but for what that says of its own layout. */
 final class ConvertCard {

@@ -7,20 +7,19 @@ import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.HashSet;
-import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
-import org.sparkfp4.safetensors.ChildPath;
+import org.sparkfp4.files.AtomicFile;
+import org.sparkfp4.files.ChildPath;
+import org.sparkfp4.files.Utf8Json;
+import org.sparkfp4.output.Manifest;
+import org.sparkfp4.output.OutputFolder;
+import org.sparkfp4.output.RunKind;
+import org.sparkfp4.output.ShardRecord;
 import org.sparkfp4.safetensors.SafetensorsHeader;
-import org.sparkfp4.safetensors.Utf8Json;
-import org.sparkfp4.sink.AtomicFile;
-import org.sparkfp4.sink.Manifest;
-import org.sparkfp4.sink.OutputFolder;
-import org.sparkfp4.sink.ShardRecord;
-import org.sparkfp4.sink.StagingFolder;
 
 /** The folder that a conversion writes into, and what earlier runs left there. */
 final class ConvertFolder {
@@ -42,7 +41,7 @@ final class ConvertFolder {
 
   /** Refuses a folder that holds somebody else's files, or a begun run of another command. */
   void requireOwn() throws IOException {
-    output.requireOwn(List.of(StagingFolder.CHECKPOINT_PLAN, StagingFolder.CACHE_PLAN));
+    output.requireOwn(RunKind.CONVERSION);
   }
 
   /** Whether the folder is a finished checkpoint of a plan: its index, its files and what stands beside them. */
@@ -84,10 +83,8 @@ final class ConvertFolder {
   /** What a run that was begun says of itself; null where there is none, or a crash cut it short. */
   private JsonNode begun() throws IOException {
     try (InputStream in = fs().open(output.staging().plan())) {
-      return JSON.readTree(Utf8Json.reader(in)).path(StagingFolder.CONVERSION_PLAN);
-    } catch (FileNotFoundException e) {
-      return null;
-    } catch (JsonProcessingException e) {
+      return JSON.readTree(Utf8Json.reader(in)).path(RunKind.CONVERSION.planField());
+    } catch (FileNotFoundException | JsonProcessingException e) {
       return null;
     }
   }
@@ -101,7 +98,7 @@ final class ConvertFolder {
     }
 
     Map<String, Long> lengths = output.lengths();
-    Path parts = ConvertTask.parts(output.staging());
+    Path parts = output.staging().parts();
     if (fs().exists(parts)) {
       for (FileStatus part : fs().listStatus(parts)) {
         lengths.put(part.getPath().getName(), part.getLen());
@@ -117,14 +114,14 @@ final class ConvertFolder {
   void begin(String fingerprint, String input, String target, boolean overwrite) throws IOException {
     if (overwrite) {
       output.clear();
-      fs().delete(ConvertTask.parts(output.staging()), true);
+      fs().delete(output.staging().parts(), true);
     } else {
       output.unpublish();
       output.staging().sweepAttempts();
     }
 
     JsonNode begun = JSON.createObjectNode().set(
-        StagingFolder.CONVERSION_PLAN,
+        RunKind.CONVERSION.planField(),
         JSON.createObjectNode().put("fingerprint", fingerprint).put("target", target).put("input", input));
     AtomicFile.write(fs(), output.staging().plan(), JSON.writeValueAsBytes(begun));
   }

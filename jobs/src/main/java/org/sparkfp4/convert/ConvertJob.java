@@ -1,10 +1,8 @@
 package org.sparkfp4.convert;
 
 import java.io.IOException;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.UUID;
 import java.util.stream.IntStream;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.api.java.JavaSparkContext;
@@ -14,19 +12,17 @@ import org.apache.spark.util.SerializableConfiguration;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.sparkfp4.checkpoint.Checkpoint;
+import org.sparkfp4.files.FreeSpace;
+import org.sparkfp4.kernels.Device;
 import org.sparkfp4.kernels.KernelChoice;
+import org.sparkfp4.output.Manifest;
+import org.sparkfp4.output.OutputFolder;
+import org.sparkfp4.output.OutputLock;
+import org.sparkfp4.output.ShardRecord;
+import org.sparkfp4.output.SourceChecksums;
+import org.sparkfp4.output.TaskOutput;
+import org.sparkfp4.output.WritingJob;
 import org.sparkfp4.plan.PlanOptions;
-import org.sparkfp4.sink.BadSourceException;
-import org.sparkfp4.sink.FreeSpace;
-import org.sparkfp4.sink.Manifest;
-import org.sparkfp4.sink.OutputFolder;
-import org.sparkfp4.sink.OutputLock;
-import org.sparkfp4.sink.ShardRecord;
-import org.sparkfp4.sink.SourceChecksums;
-import scala.jdk.javaapi.CollectionConverters;
-import scala.reflect.ClassTag$;
-import scala.runtime.AbstractFunction2;
-import scala.runtime.BoxedUnit;
 
 /** Carries a conversion out: parts of files that are put together, files, then what stands beside them. */
 public final class ConvertJob {
@@ -61,17 +57,23 @@ public final class ConvertJob {
    * @param source an NVFP4 checkpoint in any layout
    * @param request what it is to become
    * @param commit how files get their names
-   * @param tier of the kernels: bytes that are moved once are not worth the way to a GPU
+   * @param kernels that arrange experts; a GPU only where it is asked for by name, since bytes that are moved once are not
+   *     worth the way to it
    * @param producer the product's name and version
    * @throws IllegalArgumentException if the source is in no known layout, or the target does not take it
    */
   public static ConvertJob plan(SparkSession spark, Checkpoint source, ConvertRequest request, OutputFolder output,
-      String commit, String tier, String producer) throws IOException {
+      String commit, KernelChoice kernels, String producer) throws IOException {
     Configuration conf = spark.sessionState().newHadoopConf();
     SourceModel model = SourceModel.of(conf, source);
     ConvertPlan plan = request.planner(model, conf)
         .plan(source.path().toString(), source.sourceFiles(), source.tensors());
-    return new ConvertJob(spark, output, source, model, plan, commit, KernelChoice.cpu(tier), producer);
+    return new ConvertJob(spark, output, source, model, plan, commit, kernelsFor(kernels), producer);
+  }
+
+  /** Which kernels arrange experts where a run asks for {@code choice}. */
+  public static KernelChoice kernelsFor(KernelChoice choice) {
+    return choice.device() == Device.CUDA ? choice : KernelChoice.cpu(choice.tier());
   }
 
   /** The same job, whose output is known by another name: that of a plan which makes its source too. */
@@ -159,8 +161,8 @@ public final class ConvertJob {
     JavaSparkContext context = JavaSparkContext.fromSparkContext(spark.sparkContext());
     Broadcast<ConvertPlan> planned = context.broadcast(plan);
     Broadcast<SerializableConfiguration> configuration = context.broadcast(new SerializableConfiguration(conf));
-    TaskSettings settings = new TaskSettings(
-        folder.output().path().toString(), commit, UUID.randomUUID().toString().substring(0, 8), kernels);
+    TaskOutput output = TaskOutput.ofNewRun(folder.output().path(), commit);
+    WritingJob tasks = new WritingJob(spark.sparkContext(), "convert", plan.fingerprint());
     try {
       Map<Integer, ShardRecord> finished = folder.finished(plan);
       List<Integer> files = missing(false, finished);
@@ -174,9 +176,9 @@ public final class ConvertJob {
         LOG.info("Resuming: {} files and {} parts are to be written", files.size() + assembled.size(), parts.size());
       }
 
-      run(context, parts, new PartTask(planned, configuration, settings), "parts");
-      run(context, files, new FileTask(planned, configuration, settings), "files");
-      run(context, assembled, new AssemblyTask(planned, configuration, settings), "put parts together");
+      tasks.run(parts, new PartTask(planned, configuration, output, kernels), "parts");
+      tasks.run(files, new FileTask(planned, configuration, output, kernels), "files");
+      tasks.run(assembled, new AssemblyTask(planned, configuration, output, kernels), "put parts together");
     } finally {
       planned.destroy();
       configuration.destroy();
@@ -187,49 +189,5 @@ public final class ConvertJob {
     return IntStream.range(0, plan.files().size()).boxed()
         .filter(file -> plan.files().get(file).byParts() == byParts && !finished.containsKey(file))
         .toList();
-  }
-
-  /** Runs a task for each number; the first refusal ends the job. */
-  private void run(JavaSparkContext context, List<Integer> numbers, ConvertTask task, String what) {
-    if (numbers.isEmpty()) {
-      return;
-    }
-
-    String group = "sparkfp4-" + plan.fingerprint();
-    spark.sparkContext().setJobGroup(group, "convert: " + what, false);
-    try {
-      List<Object> partitions = new ArrayList<>();
-      IntStream.range(0, numbers.size()).forEach(partitions::add);
-      spark.sparkContext().runJob(context.parallelize(numbers, numbers.size()).rdd(), task,
-          CollectionConverters.asScala(partitions).toSeq(), new Refusals(), ClassTag$.MODULE$.apply(String.class));
-    } catch (RuntimeException e) {
-      // a refusal ends the job while its other tasks run on
-      spark.sparkContext().cancelJobGroup(group);
-      throw refusalOr(e);
-    } finally {
-      spark.sparkContext().clearJobGroup();
-    }
-  }
-
-  private static RuntimeException refusalOr(RuntimeException e) {
-    for (Throwable cause = e; cause != null; cause = cause.getCause()) {
-      if (cause instanceof BadSourceException bad) {
-        return bad;
-      }
-    }
-
-    return e;
-  }
-
-  /** Thrown on the driver, a refusal ends the job at once. */
-  private static final class Refusals extends AbstractFunction2<Object, String, BoxedUnit> {
-    @Override
-    public BoxedUnit apply(Object partition, String refusal) {
-      if (!refusal.isEmpty()) {
-        throw new BadSourceException(refusal);
-      }
-
-      return BoxedUnit.UNIT;
-    }
   }
 }

@@ -1,17 +1,14 @@
 package org.sparkfp4.convert;
 
-import java.nio.charset.StandardCharsets;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashSet;
-import java.util.HexFormat;
 import java.util.List;
 import java.util.Set;
 import java.util.stream.IntStream;
 import org.sparkfp4.checkpoint.LocatedTensor;
-import org.sparkfp4.keys.NaturalOrder;
+import org.sparkfp4.checkpoint.NaturalOrder;
+import org.sparkfp4.files.Sha256;
 import org.sparkfp4.layouts.ExpertLayout;
 import org.sparkfp4.layouts.ExternalWeights;
 import org.sparkfp4.plan.SourceFile;
@@ -171,32 +168,24 @@ final class ConvertPlanner {
    * @param tensors all of it
    */
   ConvertPlan plan(String input, List<SourceFile> sources, List<LocatedTensor> tensors) {
-    MessageDigest digest = sha256();
+    Sha256 digest = new Sha256();
     add(digest, "convert " + BYTE_FORMAT + " " + target + " " + maxFileBytes + " " + model.config());
     sources.forEach(source -> add(digest, source.name() + " " + source.length() + " " + source.modified()));
     tensors.forEach(tensor -> add(digest, tensor.name().length() + " " + tensor));
     List<ConvertFile> files = files();
     files.forEach(file -> file.tensors().forEach(tensor -> add(digest, file.name() + " " + tensor)));
-    return new ConvertPlan(HexFormat.of().formatHex(digest.digest()), input, target, sources, files);
+    return new ConvertPlan(digest.hex(), input, target, sources, files);
   }
 
   /** What a plan is called whose source is itself made by a plan, and not kept. */
   String fingerprint(String of) {
-    MessageDigest digest = sha256();
+    Sha256 digest = new Sha256();
     add(digest, "convert " + BYTE_FORMAT + " " + target + " " + maxFileBytes + " " + of);
     files().forEach(file -> file.tensors().forEach(tensor -> add(digest, file.name() + " " + tensor)));
-    return HexFormat.of().formatHex(digest.digest());
+    return digest.hex();
   }
 
-  private static void add(MessageDigest digest, String line) {
-    digest.update((line + "\n").getBytes(StandardCharsets.UTF_8));
-  }
-
-  private static MessageDigest sha256() {
-    try {
-      return MessageDigest.getInstance("SHA-256");
-    } catch (NoSuchAlgorithmException e) {
-      throw new IllegalStateException("Cannot find SHA-256, which every JDK has", e);
-    }
+  private static void add(Sha256 digest, String line) {
+    digest.update(line + "\n");
   }
 }

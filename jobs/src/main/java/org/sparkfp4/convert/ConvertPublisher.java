@@ -1,48 +1,37 @@
 package org.sparkfp4.convert;
 
-import com.fasterxml.jackson.core.json.JsonWriteFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.SerializationFeature;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.InputStream;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
-import java.util.TreeSet;
 import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.sparkfp4.checkpoint.Checkpoint;
+import org.sparkfp4.checkpoint.CheckpointIndex;
+import org.sparkfp4.files.RawFileSystem;
+import org.sparkfp4.files.Utf8Json;
 import org.sparkfp4.layouts.ConfigFile;
 import org.sparkfp4.layouts.ExternalWeights;
 import org.sparkfp4.layouts.Layouts;
-import org.sparkfp4.safetensors.RawFileSystem;
+import org.sparkfp4.output.Manifest;
+import org.sparkfp4.output.OutputFolder;
+import org.sparkfp4.output.OutputLock;
+import org.sparkfp4.output.PublishedFiles;
+import org.sparkfp4.output.RoundedScales;
+import org.sparkfp4.output.ShardRecord;
 import org.sparkfp4.safetensors.TensorInfo;
-import org.sparkfp4.safetensors.Utf8Json;
-import org.sparkfp4.sink.AtomicFile;
-import org.sparkfp4.sink.FileDigest;
-import org.sparkfp4.sink.Manifest;
-import org.sparkfp4.sink.OutputFolder;
-import org.sparkfp4.sink.OutputLock;
-import org.sparkfp4.sink.RoundedScales;
-import org.sparkfp4.sink.ShardRecord;
-import org.sparkfp4.sink.SideFiles;
 
 /** Turns the finished files of a conversion into a checkpoint: everything beside them, and at last the index. */
 final class ConvertPublisher {
-  // as Python writes an infinity and a NaN, and as config.json may have them
-  private static final ObjectMapper JSON = new ObjectMapper()
-      .enable(SerializationFeature.INDENT_OUTPUT)
-      .configure(JsonWriteFeature.WRITE_NAN_AS_STRINGS.mappedFeature(), false);
-  private static final String CARD = "README.md";
-  private static final String QUANT_CONFIG = "hf_quant_config.json";
+  private static final ObjectMapper JSON = new ObjectMapper();
 
   private final ConvertFolder folder;
   private final Checkpoint source;
@@ -61,8 +50,7 @@ final class ConvertPublisher {
   }
 
   /**
-   * Writes manifest, side files, configurations, card and index, in this order: whatever is left behind by a run that
-   * ends here is named by the manifest.
+   * Writes what stands beside the files, as {@link PublishedFiles} does.
    *
    * @param records of every file and part
    */
@@ -71,25 +59,15 @@ final class ConvertPublisher {
     folder.requireWritten(plan, records);
     OutputFolder output = folder.output();
     output.removeStrayShards(plan.files().stream().map(ConvertFile::name).collect(Collectors.toSet()));
-    Map<String, byte[]> written = new LinkedHashMap<>();
-    for (ConfigFile config : configs(origin, conf)) {
-      written.put(config.name(), JSON.writeValueAsBytes(config.content()));
-    }
-
-    written.put(CARD, card(records, conf).getBytes(StandardCharsets.UTF_8));
-    byte[] index = JSON.writeValueAsBytes(index());
-    SideFiles sideFiles = new SideFiles(source, output, conf);
-    Map<String, FileDigest> copied = sideFiles.digests(written.keySet());
-    byte[] manifest = JSON.writeValueAsBytes(manifest(records, origin, written, copied, index));
-    write(Manifest.FILE, manifest);
-    write(Manifest.DIGEST_FILE, Manifest.digestLine(manifest).getBytes(StandardCharsets.UTF_8));
-    sideFiles.copy(copied.values());
-    for (Map.Entry<String, byte[]> file : written.entrySet()) {
-      write(file.getKey(), file.getValue());
-    }
-
-    lock.requireHeld();
-    write(OutputFolder.INDEX, index);
+    PublishedFiles files = new PublishedFiles(output, source, conf);
+    files.publish(
+        configs(origin, conf),
+        ConvertCard.text(files.sourceCard(), plan, model.isWeightOnly(), rounded(records), producer),
+        index(),
+        (names, digests) -> new Manifest(
+            producer, plan.fingerprint(), origin.input(), origin.family(), origin.options(), origin.sources(),
+            fileRecords(records), names, origin.checksums(), digests, origin.tensors(), origin.events()),
+        lock);
   }
 
   /**
@@ -103,7 +81,7 @@ final class ConvertPublisher {
     List<ConfigFile> configs = new ArrayList<>();
     if (model.describedAs() == form) {
       configs.add(new ConfigFile(Checkpoint.CONFIG, config));
-      quantConfig(conf).ifPresent(content -> configs.add(new ConfigFile(QUANT_CONFIG, content)));
+      quantConfig(conf).ifPresent(content -> configs.add(new ConfigFile(Checkpoint.QUANT_CONFIG, content)));
     } else {
       configs.addAll(Layouts.named(form.layout()).configs(config, ConvertedModules.of(model, origin.options())));
     }
@@ -121,7 +99,7 @@ final class ConvertPublisher {
 
   /** ModelOpt's second description, where the source has one. */
   private Optional<JsonNode> quantConfig(Configuration conf) throws IOException {
-    Path file = new Path(source.path(), QUANT_CONFIG);
+    Path file = new Path(source.path(), Checkpoint.QUANT_CONFIG);
     try (InputStream in = RawFileSystem.of(file, conf).open(file)) {
       return Optional.of(JSON.readTree(Utf8Json.reader(in)));
     } catch (FileNotFoundException e) {
@@ -130,14 +108,12 @@ final class ConvertPublisher {
   }
 
   private ObjectNode index() {
-    ObjectNode index = JSON.createObjectNode();
-    index.putObject("metadata").put("total_size", plan.dataBytes());
-    ObjectNode weightMap = index.putObject("weight_map");
+    Map<String, String> files = new LinkedHashMap<>();
     for (ConvertFile file : plan.files()) {
-      file.tensors().forEach(tensor -> weightMap.put(tensor.name(), file.name()));
+      file.tensors().forEach(tensor -> files.put(tensor.name(), file.name()));
     }
 
-    return index;
+    return new CheckpointIndex(files).json(plan.dataBytes());
   }
 
   /** What was rounded for a file that was written by parts is in the parts' records. */
@@ -160,38 +136,5 @@ final class ConvertPublisher {
   /** What could not be kept. */
   RoundedScales rounded(Map<Integer, ShardRecord> records) {
     return fileRecords(records).stream().map(ShardRecord::rounded).reduce(RoundedScales.NONE, RoundedScales::plus);
-  }
-
-  private Manifest manifest(
-      Map<Integer, ShardRecord> records,
-      Provenance origin,
-      Map<String, byte[]> written,
-      Map<String, FileDigest> copied,
-      byte[] index) {
-    Map<String, FileDigest> digests = new LinkedHashMap<>(copied);
-    written.forEach((name, content) -> digests.put(name, FileDigest.of(name, content)));
-    Set<String> files = new TreeSet<>(digests.keySet());
-    files.add(Manifest.DIGEST_FILE);
-    digests.put(OutputFolder.INDEX, FileDigest.of(OutputFolder.INDEX, index));
-    return new Manifest(
-        producer, plan.fingerprint(), origin.input(), origin.family(), origin.options(), origin.sources(),
-        fileRecords(records), List.copyOf(files), origin.checksums(), List.copyOf(digests.values()), origin.tensors(),
-        origin.events());
-  }
-
-  private String card(Map<Integer, ShardRecord> records, Configuration conf) throws IOException {
-    Path card = new Path(source.path(), CARD);
-    String text;
-    try (InputStream in = RawFileSystem.of(card, conf).open(card)) {
-      text = new String(in.readAllBytes(), StandardCharsets.UTF_8);
-    } catch (FileNotFoundException e) {
-      text = "";
-    }
-
-    return ConvertCard.text(text, plan, model.isWeightOnly(), rounded(records), producer);
-  }
-
-  private void write(String name, byte[] content) throws IOException {
-    AtomicFile.write(folder.output().fs(), new Path(folder.output().path(), name), content);
   }
 }

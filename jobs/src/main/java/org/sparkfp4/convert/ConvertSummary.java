@@ -1,7 +1,7 @@
 package org.sparkfp4.convert;
 
 import java.util.Locale;
-import org.sparkfp4.sink.RoundedScales;
+import org.sparkfp4.output.RoundedScales;
 
 /** What a conversion makes, and what it could not keep, in words. */
 final class ConvertSummary {

@@ -45,6 +45,12 @@ final class ExpertArranger {
     return taken(of);
   }
 
+  /** The index of the first byte above a limit, or -1. */
+  long firstAbove(byte[] bytes, int limit) {
+    arranged.of(bytes);
+    return kernel.firstAbove(arranged.address(), bytes.length, limit);
+  }
+
   /** Addresses of matrices in the runtime's order. */
   private long[] filled(ExpertArrangement of, byte[][] matrices) {
     for (int m = 0; m < matrices.length; m++) {

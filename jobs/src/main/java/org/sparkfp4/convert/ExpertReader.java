@@ -11,14 +11,14 @@ interface ExpertReader {
   /**
    * E4M3 block scales of an expert's matrices, {@code [rows, K/16]} each.
    *
-   * @throws org.sparkfp4.sink.BadSourceException if one is negative or NaN
+   * @throws org.sparkfp4.output.BadSourceException if one is negative or NaN
    */
   byte[][] scales(Fc fc, int expert) throws IOException;
 
   /**
    * The global scale of an expert's projection.
    *
-   * @throws org.sparkfp4.sink.BadSourceException if it is not positive and finite
+   * @throws org.sparkfp4.output.BadSourceException if it is not positive and finite
    */
   GlobalScale global(int expert, int projection) throws IOException;
 

@@ -1,6 +1,9 @@
 package org.sparkfp4.convert;
 
+import com.fasterxml.jackson.core.type.TypeReference;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import org.sparkfp4.safetensors.SafetensorsHeader;
@@ -12,29 +15,41 @@ import org.sparkfp4.safetensors.TensorInfo;
  */
 final class FileMetadata {
   private static final String LAYOUT = "sparkfp4.layout";
+  private static final ObjectMapper JSON = new ObjectMapper();
 
   private final SourceBytes source;
   private final Map<String, String> metadata = new TreeMap<>(SafetensorsHeader.FORMAT_PT);
 
-  private FileMetadata(SourceBytes source) {
+  private FileMetadata(SourceBytes source, String layout) {
     this.source = source;
+    metadata.put(LAYOUT, layout);
   }
 
-  /** That of a file; scalars of the source are read for it. */
-  static Map<String, String> of(ConvertFile file, String layout, SourceBytes source) throws IOException {
-    FileMetadata all = new FileMetadata(source);
-    all.metadata.put(LAYOUT, layout);
-    for (ConvertItem item : file.items()) {
+  /** That of a file with these items; scalars of the source are read for it. */
+  static Map<String, String> of(List<ConvertItem> items, String layout, SourceBytes source) throws IOException {
+    FileMetadata all = new FileMetadata(source, layout);
+    for (ConvertItem item : items) {
       all.add(item);
     }
 
     return all.metadata;
   }
 
+  /** A file's metadata as it waits behind a part's bytes. */
+  static byte[] json(Map<String, String> metadata) throws IOException {
+    return JSON.writeValueAsBytes(metadata);
+  }
+
+  /** Reads {@link #json}. */
+  static Map<String, String> parse(byte[] json) throws IOException {
+    return JSON.readValue(json, new TypeReference<>() {});
+  }
+
   private void add(ConvertItem item) throws IOException {
     if (item instanceof ConvertItem.Linears linears) {
+      Scalars scalars = source.scalars(linears.sources());
       for (QuantizedLinear linear : linears.sources()) {
-        add(linears.form(), linear.module(), source.global(linear), source.input(linear));
+        add(linears.form(), linear.module(), scalars.global(linear), scalars.input(linear));
       }
     } else if (item instanceof ConvertItem.Expert expert) {
       ExpertLayer layer = expert.layer();
@@ -53,11 +68,11 @@ final class FileMetadata {
   private void add(ModuleForm form, String module, GlobalScale global, GlobalScale input) {
     ModuleForm other = form == ModuleForm.MODELOPT ? ModuleForm.COMPRESSED_TENSORS : ModuleForm.MODELOPT;
     if (global.reciprocal() != form.reciprocal()) {
-      metadata.put(SourceModel.BITS + other.global(module), global.text());
+      metadata.put(GlobalScale.KEY + other.global(module), global.text());
     }
 
     if (input != null && input.reciprocal() != form.reciprocal()) {
-      metadata.put(SourceModel.BITS + other.input(module), input.text());
+      metadata.put(GlobalScale.KEY + other.input(module), input.text());
     }
   }
 }

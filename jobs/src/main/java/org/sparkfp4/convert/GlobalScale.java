@@ -12,6 +12,9 @@ import java.util.regex.Pattern;
  * @param bits the float's
  */
 record GlobalScale(boolean reciprocal, int bits) implements Serializable {
+  /** What the keys of metadata begin with that hold a scale; the name of the tensor that it was follows. */
+  static final String KEY = "sparkfp4.bits.";
+
   /** Characters of {@link #text}. */
   static final int TEXT_LENGTH = 9;
 

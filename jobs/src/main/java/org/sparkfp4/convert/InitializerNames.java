@@ -5,9 +5,9 @@ import java.util.ArrayList;
 import java.util.List;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
+import org.sparkfp4.files.RawFileSystem;
 import org.sparkfp4.layouts.ExpertLayout;
 import org.sparkfp4.layouts.StackPart;
-import org.sparkfp4.safetensors.RawFileSystem;
 import org.sparkfp4.safetensors.SafetensorsHeader;
 import org.sparkfp4.safetensors.TensorInfo;
 

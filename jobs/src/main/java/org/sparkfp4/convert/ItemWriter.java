@@ -7,8 +7,8 @@ import java.util.Arrays;
 import java.util.List;
 import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.layouts.Fc;
+import org.sparkfp4.output.RoundedScales;
 import org.sparkfp4.safetensors.TensorInfo;
-import org.sparkfp4.sink.RoundedScales;
 
 /** Writes the items of a file. What it holds does not grow with the file: a piece of a tensor, or an expert. */
 final class ItemWriter {
@@ -76,9 +76,10 @@ final class ItemWriter {
 
   private void writeLinears(ConvertItem.Linears item) throws IOException {
     boolean reciprocal = item.form().reciprocal();
+    Scalars scalars = source.scalars(item.sources());
     for (QuantizedLinear linear : item.sources()) {
-      putScalar(source.global(linear).as(reciprocal));
-      GlobalScale input = source.input(linear);
+      putScalar(scalars.global(linear).as(reciprocal));
+      GlobalScale input = scalars.input(linear);
       if (input != null) {
         putScalar(input.as(reciprocal));
       }

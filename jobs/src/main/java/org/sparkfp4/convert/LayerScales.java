@@ -7,8 +7,8 @@ import org.sparkfp4.formats.E4M3;
 import org.sparkfp4.layouts.ExpertLayout;
 import org.sparkfp4.layouts.ExpertShape;
 import org.sparkfp4.layouts.Fc;
-import org.sparkfp4.sink.BadSourceException;
-import org.sparkfp4.sink.RoundedScales;
+import org.sparkfp4.output.BadSourceException;
+import org.sparkfp4.output.RoundedScales;
 
 /**
  * The global scales of a layer whose experts are to have one for gate and up: the larger of the two. Where they differ

@@ -9,7 +9,7 @@ import org.sparkfp4.layouts.ExpertArrangement;
 import org.sparkfp4.layouts.ExpertLayout;
 import org.sparkfp4.layouts.Fc;
 import org.sparkfp4.layouts.StackPart;
-import org.sparkfp4.sink.RoundedScales;
+import org.sparkfp4.output.RoundedScales;
 
 /** Writes the tensors of a layer whose experts are stacked, an expert at a time. */
 final class LayerWriter {

@@ -68,6 +68,20 @@ enum ModuleForm {
     return tensor.endsWith("." + global) ? tensor.substring(0, tensor.length() - global.length() - 1) : null;
   }
 
+  /** Whether a tensor is a global scale in this form, of a module or of the stacked experts of one. */
+  boolean isGlobal(String tensor) {
+    return isPart(tensor, global);
+  }
+
+  /** Whether it is a scale of activations likewise. */
+  boolean isInput(String tensor) {
+    return isPart(tensor, input);
+  }
+
+  private static boolean isPart(String tensor, String part) {
+    return tensor.endsWith("." + part) || tensor.endsWith("_" + part);
+  }
+
   /**
    * The tensors of layers that are kept together: scalars first, since they need alignment, then codes and scales layer
    * by layer.

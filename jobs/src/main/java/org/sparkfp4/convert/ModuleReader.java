@@ -1,6 +1,7 @@
 package org.sparkfp4.convert;
 
 import java.io.IOException;
+import java.util.List;
 import org.sparkfp4.layouts.Fc;
 
 /** Reads experts whose matrices are stored each by itself. */
@@ -8,6 +9,7 @@ final class ModuleReader implements ExpertReader {
   private final ExpertLayer layer;
   private final StoredExperts.Modules stored;
   private final SourceBytes source;
+  private Scalars scalars;
 
   ModuleReader(ExpertLayer layer, StoredExperts.Modules stored, SourceBytes source) {
     this.layer = layer;
@@ -43,11 +45,20 @@ final class ModuleReader implements ExpertReader {
 
   @Override
   public GlobalScale global(int expert, int projection) throws IOException {
-    return source.global(stored.experts().get(expert).get(projection));
+    return scalars().global(stored.experts().get(expert).get(projection));
   }
 
   @Override
   public GlobalScale input(int expert, int projection) throws IOException {
-    return source.input(stored.experts().get(expert).get(projection));
+    return scalars().input(stored.experts().get(expert).get(projection));
+  }
+
+  /** Those of all experts, read when the first is asked for. */
+  private Scalars scalars() throws IOException {
+    if (scalars == null) {
+      scalars = source.scalars(stored.experts().stream().flatMap(List::stream).toList());
+    }
+
+    return scalars;
   }
 }

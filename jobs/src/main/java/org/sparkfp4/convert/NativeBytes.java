@@ -3,14 +3,19 @@ package org.sparkfp4.convert;
 import java.nio.ByteBuffer;
 import org.apache.arrow.memory.util.MemoryUtil;
 
-/** Native memory that is used again, and grows where more is asked for. */
+/**
+ * Native memory that is used again, and grows where more is asked for. It begins a line of the caches, so that kernels can
+ * write whole ones.
+ */
 final class NativeBytes {
+  private static final int LINE = 64;
+
   private ByteBuffer memory = ByteBuffer.allocateDirect(0);
 
   /** So many bytes, whatever they are. */
   ByteBuffer of(long length) {
     if (memory.capacity() < length) {
-      memory = ByteBuffer.allocateDirect(Math.toIntExact(length));
+      memory = ByteBuffer.allocateDirect(Math.toIntExact(length + 2 * LINE - 1)).alignedSlice(LINE);
     }
 
     return memory.clear().limit(Math.toIntExact(length));

@@ -1,14 +1,11 @@
 package org.sparkfp4.convert;
 
 import java.io.IOException;
-import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
+import java.util.List;
 import org.sparkfp4.checkpoint.LocatedTensor;
-import org.sparkfp4.formats.BlockScaleLayout;
-import org.sparkfp4.formats.Bytes;
 import org.sparkfp4.formats.Nvfp4;
-import org.sparkfp4.sink.BadSourceException;
-import org.sparkfp4.sink.SourceFiles;
+import org.sparkfp4.output.BadSourceException;
+import org.sparkfp4.output.SourceFiles;
 
 /** Bytes of the source's tensors, and what is asked of them. */
 final class SourceBytes {
@@ -56,26 +53,9 @@ final class SourceBytes {
     files.read(tensor, from, into, length);
   }
 
-  /** A layer's global scale in the form that it was made in. */
-  GlobalScale global(QuantizedLinear linear) throws IOException {
-    return usable(origin(linear, linear.global(), linear.globalOrigin()),
-        linear.global().name() + " in " + linear.global().file());
-  }
-
-  /** That of its activations; null where there is none. */
-  GlobalScale input(QuantizedLinear linear) throws IOException {
-    return linear.input() == null
-        ? null
-        : usable(origin(linear, linear.input(), linear.inputOrigin()),
-            linear.input().name() + " in " + linear.input().file());
-  }
-
-  /** Metadata is believed where the tensor is what it would give: somebody may have changed the tensor since. */
-  private GlobalScale origin(QuantizedLinear linear, LocatedTensor scalar, GlobalScale origin) throws IOException {
-    boolean reciprocal = linear.form().reciprocal();
-    float stored = ByteBuffer.wrap(all(scalar)).order(ByteOrder.LITTLE_ENDIAN).getFloat();
-    GlobalScale scale = GlobalScale.of(reciprocal, stored);
-    return origin != null && GlobalScale.of(reciprocal, origin.as(reciprocal)).equals(scale) ? origin : scale;
+  /** The scales of layers. */
+  Scalars scalars(List<QuantizedLinear> linears) throws IOException {
+    return Scalars.read(files, linears);
   }
 
   static GlobalScale usable(GlobalScale scale, String name) {
@@ -98,7 +78,7 @@ final class SourceBytes {
    * @throws BadSourceException if one is negative or NaN
    */
   void requireScales(String name, LocatedTensor tensor, byte[] scales, long first, long cols) {
-    long bad = BlockScaleLayout.firstAbove(Bytes.of(scales), LARGEST_SCALE);
+    long bad = arranger.firstAbove(scales, LARGEST_SCALE);
     if (bad >= 0) {
       long place = first + bad;
       long columns = cols / Nvfp4.BLOCK;

@@ -10,7 +10,7 @@ import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.layouts.ExpertArrangement;
 import org.sparkfp4.layouts.Fc;
 import org.sparkfp4.layouts.StackPart;
-import org.sparkfp4.sink.BadSourceException;
+import org.sparkfp4.output.BadSourceException;
 
 /** Reads experts that are stacked and arranged for a runtime. */
 final class StackReader implements ExpertReader {

@@ -4,19 +4,23 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.LocatedTensor;
+import org.sparkfp4.files.FreeSpace;
+import org.sparkfp4.kernels.KernelChoice;
+import org.sparkfp4.output.OutputFolder;
+import org.sparkfp4.output.OutputLock;
+import org.sparkfp4.plan.ByteSize;
 import org.sparkfp4.plan.OutputShard;
+import org.sparkfp4.plan.PlanSummary;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.plan.ShardItem;
 import org.sparkfp4.safetensors.TensorInfo;
-import org.sparkfp4.sink.FreeSpace;
-import org.sparkfp4.sink.OutputFolder;
-import org.sparkfp4.sink.OutputLock;
 
 /**
  * An output in two steps: a checkpoint in ModelOpt's layout in the run's own folder, then the same weights in a layout of
@@ -91,6 +95,20 @@ public final class StagedConversion {
     return files.stream().mapToLong(ConvertFile::dataBytes).sum();
   }
 
+  /** A plan's summary, of the files that the second step writes instead of those of the first. */
+  public PlanSummary summary(PlanSummary first) {
+    return first.withFiles(
+        files.stream().mapToLong(file -> file.tensors().size()).sum(),
+        files.stream().map(file -> new PlanSummary.ShardSize(file.name(), file.dataBytes())).toList());
+  }
+
+  /** What the way there asks for, as a line of such a summary. */
+  public String room() {
+    return String.format(Locale.ROOT, "%-11s%s free in the output's folder while it runs: layout modelopt is made first, "
+        + "in %s, and experts are stacked from that%n",
+        "room", ByteSize.format(spaceBytes()), staged().path().getParent().getName() + "/" + STAGED);
+  }
+
   /** Both steps' bytes, and those of parts beside the file that is made of them. */
   private long spaceBytes() {
     return plan.shards().stream().mapToLong(OutputShard::dataBytes).sum()
@@ -113,11 +131,11 @@ public final class StagedConversion {
    *
    * @param overwrite whether what another plan left may be replaced
    * @param commit how files get their names
-   * @param tier of the kernels that arrange experts
+   * @param kernels that arrange experts, as {@link ConvertJob#plan} takes them
    * @param producer the product's name and version
    * @return what could not be kept, in words
    */
-  public String run(SparkSession spark, Step first, boolean overwrite, String commit, String tier, String producer)
+  public String run(SparkSession spark, Step first, boolean overwrite, String commit, KernelChoice kernels, String producer)
       throws IOException {
     folder.requireOwn();
     if (!overwrite) {
@@ -137,7 +155,7 @@ public final class StagedConversion {
       folder.begin(fingerprint, plan.input(), request.target(), overwrite);
       first.run();
       Checkpoint made = Checkpoint.open(spark.sessionState().newHadoopConf(), staged().path().toString());
-      ConvertJob job = ConvertJob.plan(spark, made, request, output, commit, tier, producer).named(fingerprint);
+      ConvertJob job = ConvertJob.plan(spark, made, request, output, commit, kernels, producer).named(fingerprint);
       return job.finish(lock, Provenance.of(staged().manifest()));
     }
   }

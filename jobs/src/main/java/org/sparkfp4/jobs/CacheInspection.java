@@ -8,7 +8,9 @@ import java.io.IOException;
 import java.io.PrintWriter;
 import java.util.List;
 import java.util.TreeMap;
+import org.sparkfp4.files.Printable;
 import org.sparkfp4.keys.CachedLayer;
+import org.sparkfp4.plan.ByteSize;
 
 /** What {@code inspect} tells of a cache of keys. */
 record CacheInspection(String path, List<CachedLayer> layers) {

@@ -12,16 +12,16 @@ import org.sparkfp4.calibration.HessianKind;
 import org.sparkfp4.calibration.ModelModules;
 import org.sparkfp4.calibration.StatisticsSummary;
 import org.sparkfp4.checkpoint.Checkpoint;
-import org.sparkfp4.safetensors.RawFileSystem;
-import org.sparkfp4.sink.BadSourceException;
-import org.sparkfp4.sink.Storage;
+import org.sparkfp4.files.RawFileSystem;
+import org.sparkfp4.output.BadSourceException;
+import org.sparkfp4.output.Storage;
+import org.sparkfp4.tables.SourceTable;
 import picocli.CommandLine;
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /** {@code calibrate}: activations in, the statistics that scales are chosen by out. */
@@ -75,13 +75,17 @@ final class CalibrateCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws IOException {
-    HessianKind kind = hessian();
+    HessianKind kind = OptionValue.of(spec, () -> HessianKind.named(hessian));
+    if (activations.table != null) {
+      OptionValue.of(spec, () -> SourceTable.requireName(activations.table));
+    }
+
     SparkSession spark = Session.start("sparkfp4 calibrate");
     RunSettings settings = RunSettings.of(spark);
     Configuration conf = spark.sessionState().newHadoopConf();
-    Path folder = qualified(conf, output);
+    Path folder = RawFileSystem.qualified(conf, output);
     if (activations.input != null) {
-      SeparateFolders.require(qualified(conf, activations.input), folder);
+      SeparateFolders.require(RawFileSystem.qualified(conf, activations.input), folder);
     }
 
     Storage storage = Storage.of(folder, conf, settings.commit());
@@ -108,18 +112,5 @@ final class CalibrateCommand implements Callable<Integer> {
 
     Checkpoint checkpoint = Checkpoint.open(conf, model);
     return new ModelModules(checkpoint, familyOption.family(conf, checkpoint.config()));
-  }
-
-  private HessianKind hessian() {
-    try {
-      return HessianKind.named(hessian);
-    } catch (IllegalArgumentException e) {
-      throw new ParameterException(spec.commandLine(), e.getMessage(), e);
-    }
-  }
-
-  private static Path qualified(Configuration conf, String folder) throws IOException {
-    Path path = new Path(folder);
-    return RawFileSystem.of(path, conf).makeQualified(path);
   }
 }

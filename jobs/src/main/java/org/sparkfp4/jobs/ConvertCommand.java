@@ -8,16 +8,16 @@ import org.apache.spark.sql.SparkSession;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.convert.ConvertJob;
 import org.sparkfp4.convert.ConvertRequest;
+import org.sparkfp4.files.RawFileSystem;
 import org.sparkfp4.kernels.KernelChoice;
-import org.sparkfp4.safetensors.RawFileSystem;
-import org.sparkfp4.sink.OutputFolder;
-import org.sparkfp4.sink.Storage;
+import org.sparkfp4.output.OutputFolder;
+import org.sparkfp4.output.Storage;
+import org.sparkfp4.plan.ByteSize;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /** {@code convert}: an NVFP4 checkpoint in, the same weights in another layout out. */
@@ -48,6 +48,9 @@ final class ConvertCommand implements Callable<Integer> {
           + "is one file however large.")
   private ByteSize maxShardSize;
 
+  @Mixin
+  private DeviceOption device;
+
   @Option(names = "--dry-run", description = "Say what would be written and stop.")
   private boolean dryRun;
 
@@ -65,20 +68,20 @@ final class ConvertCommand implements Callable<Integer> {
     ConvertRequest request = request();
     SparkSession spark = Session.start("sparkfp4 convert " + input);
     RunSettings settings = RunSettings.of(spark);
+    KernelChoice kernels = ConvertJob.kernelsFor(OptionValue.of(spec, () -> device.onHost(settings.kernels())));
     Configuration conf = spark.sessionState().newHadoopConf();
-    Path folder = qualified(conf, output);
-    SeparateFolders.require(qualified(conf, input), folder);
+    Path folder = RawFileSystem.qualified(conf, output);
+    SeparateFolders.require(RawFileSystem.qualified(conf, input), folder);
     Storage storage = Storage.of(folder, conf, settings.commit());
     Checkpoint source = Checkpoint.open(conf, input);
     OutputFolder out = new OutputFolder(storage.fs(), folder);
-    ConvertJob job = ConvertJob.plan(
-        spark, source, request, out, settings.commit(), settings.kernels().tier(), Version.product());
+    ConvertJob job = ConvertJob.plan(spark, source, request, out, settings.commit(), kernels, Version.product());
     print(job.summary());
     if (dryRun) {
       return CommandLine.ExitCode.OK;
     }
 
-    KernelProbe.require(spark, KernelChoice.cpu(settings.kernels().tier()));
+    KernelProbe.require(spark, kernels);
     ResumeHint hint = new ResumeHint(spec.commandLine().getErr(), ResumeHint.command(spec));
     try {
       print(folder + ": " + job.run(overwrite));
@@ -89,20 +92,12 @@ final class ConvertCommand implements Callable<Integer> {
   }
 
   private ConvertRequest request() {
-    try {
-      return new ConvertRequest(target, initializerNames.file(), maxShardSize == null ? 0 : maxShardSize.bytes());
-    } catch (IllegalArgumentException e) {
-      throw new ParameterException(spec.commandLine(), e.getMessage(), e);
-    }
+    return OptionValue.of(spec, () -> new ConvertRequest(
+        target, initializerNames.file(), maxShardSize == null ? 0 : maxShardSize.bytes()));
   }
 
   private void print(String text) {
     spec.commandLine().getOut().println(text);
     spec.commandLine().getOut().flush();
-  }
-
-  private static Path qualified(Configuration conf, String folder) throws IOException {
-    Path path = new Path(folder);
-    return RawFileSystem.of(path, conf).makeQualified(path);
   }
 }

@@ -10,8 +10,8 @@ final class DeviceOption {
   private static final String NAME = "--device";
 
   @Option(names = NAME, paramLabel = "NAME",
-      description = "What computes: auto (default; a GPU where the tasks find one), cpu, cuda (a GPU, or an error) "
-          + "or, for weights alone, rapids (a GPU, on the columns of the RAPIDS Accelerator, or an error). "
+      description = "What computes: auto (default; a GPU where tasks find one and it pays), cpu, cuda (a GPU, or an error) "
+          + "or, for quantizing weights alone, rapids (a GPU, on the columns of the RAPIDS Accelerator, or an error). "
           + "The bytes are the same.")
   private String device;
 
@@ -22,6 +22,22 @@ final class DeviceOption {
    */
   KernelChoice over(KernelChoice settings) {
     return device == null ? settings : new KernelChoice(Device.named(device), settings.tier());
+  }
+
+  /**
+   * The same for a command that works on host memory: a device of the session's that is for columns of a GPU leaves it to
+   * the CPU.
+   *
+   * @throws IllegalArgumentException if the device that was given is none, or is for columns of a GPU
+   */
+  KernelChoice onHost(KernelChoice settings) {
+    KernelChoice kernels = over(settings.onHost());
+    if (kernels.device() == Device.RAPIDS) {
+      throw new IllegalArgumentException("Invalid " + NAME
+          + ": rapids (the RAPIDS Accelerator has no part in this command; it must be auto, cpu or cuda)");
+    }
+
+    return kernels;
   }
 
   /** As it was given, for another command. */

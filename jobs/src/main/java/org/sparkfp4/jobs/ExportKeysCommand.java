@@ -10,10 +10,10 @@ import java.util.concurrent.Callable;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.sparkfp4.files.RawFileSystem;
 import org.sparkfp4.keys.CacheExport;
 import org.sparkfp4.keys.CachedKeys;
 import org.sparkfp4.safetensors.DType;
-import org.sparkfp4.safetensors.RawFileSystem;
 import org.sparkfp4.safetensors.SafetensorsHeader;
 import org.sparkfp4.safetensors.TensorInfo;
 import picocli.CommandLine;
@@ -69,18 +69,13 @@ final class ExportKeysCommand implements Callable<Integer> {
   @Override
   public Integer call() throws IOException {
     Configuration conf = SparkConfiguration.hadoop();
-    SeparateFolders.require(qualified(conf, cache), qualified(conf, output));
+    SeparateFolders.require(RawFileSystem.qualified(conf, cache), RawFileSystem.qualified(conf, output));
     CacheExport export =
         new CacheExport(conf, CachedKeys.layers(conf, cache), tokenIds(conf), new Path(output));
     int files = format == Format.SGLANG ? export.sglang(model) : export.vllm(layerEnding);
     spec.commandLine().getOut().printf("%s: %d files (experimental)%n", output, files);
     spec.commandLine().getOut().flush();
     return CommandLine.ExitCode.OK;
-  }
-
-  private static Path qualified(Configuration conf, String folder) throws IOException {
-    Path path = new Path(folder);
-    return RawFileSystem.of(path, conf).makeQualified(path);
   }
 
   private long[] tokenIds(Configuration conf) throws IOException {

@@ -7,6 +7,7 @@ import java.nio.file.FileSystemException;
 import org.apache.spark.SparkException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.sparkfp4.files.Printable;
 import picocli.CommandLine;
 import picocli.CommandLine.IExecutionExceptionHandler;
 import picocli.CommandLine.ParameterException;
@@ -22,7 +23,7 @@ final class FailureHandler implements IExecutionExceptionHandler {
   @Override
   public int handleExecutionException(Exception failure, CommandLine line, ParseResult parsed) throws Exception {
     if (failure instanceof ParameterException usage) {
-      // as if the parser had found it: message, usage, status 2
+      // as if the parser had found it: message, where help is, status 2
       return line.getParameterExceptionHandler().handleParseException(usage, parsed.originalArgs().toArray(new String[0]));
     }
 

@@ -5,11 +5,11 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.function.Predicate;
+import org.sparkfp4.output.LayerError;
+import org.sparkfp4.output.ShardRecord;
 import org.sparkfp4.plan.Member;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.plan.Unit;
-import org.sparkfp4.sink.LayerError;
-import org.sparkfp4.sink.ShardRecord;
 
 /**
  * Where GPTQ's codes were taken.

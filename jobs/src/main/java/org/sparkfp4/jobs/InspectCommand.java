@@ -10,14 +10,22 @@ import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
 import org.sparkfp4.checkpoint.Checkpoint;
+import org.sparkfp4.checkpoint.InvalidCheckpointException;
 import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.checkpoint.ModelConfig;
 import org.sparkfp4.checkpoint.ModelFamilies;
+import org.sparkfp4.files.RawFileSystem;
 import org.sparkfp4.formats.ScaleSearch;
 import org.sparkfp4.keys.CachedKeys;
+import org.sparkfp4.layouts.Layout;
 import org.sparkfp4.layouts.Layouts;
+import org.sparkfp4.output.OutputFolder;
+import org.sparkfp4.plan.ByteSize;
 import org.sparkfp4.plan.PlanOptions;
+import org.sparkfp4.plan.Targets;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -31,7 +39,7 @@ import picocli.CommandLine.Spec;
  */
 @Command(
     name = "inspect",
-    description = "Tells what is in a checkpoint and what quantize would do with it, from its headers alone.",
+    description = "Tells what is in a checkpoint, what quantize would do with it or what it did, from its headers alone.",
     mixinStandardHelpOptions = true)
 final class InspectCommand implements Callable<Integer> {
   private static final ObjectMapper JSON = new ObjectMapper().enable(SerializationFeature.INDENT_OUTPUT);
@@ -76,18 +84,58 @@ final class InspectCommand implements Callable<Integer> {
       return inspectCache();
     }
 
-    Checkpoint checkpoint = Checkpoint.open(SparkConfiguration.hadoop(), folder);
+    Layout planned = OptionValue.of(spec, () -> Layouts.named(layout));
+    OptionValue.of(spec, () -> Targets.named(targets));
+    OutputFolder ours = ours();
+    Checkpoint checkpoint = open(ours);
     CheckpointSummary summary = CheckpointSummary.of(checkpoint);
-    PlanPreview preview = preview(checkpoint);
+    QuantizedSummary quantized = QuantizedSummary.of(SparkConfiguration.hadoop(), checkpoint, ours);
+    String state = ours == null ? null : new OutputState(ours).text();
+    // what is in NVFP4 already is no source, and nothing would become of it
+    PlanPreview preview = quantized == null ? preview(checkpoint, planned) : null;
     PrintWriter out = spec.commandLine().getOut();
     if (json) {
-      out.println(JSON.writeValueAsString(toJson(checkpoint, summary, preview)));
+      ObjectNode all = JSON.valueToTree(summary);
+      all.set("nvfp4", JSON.valueToTree(quantized));
+      all.put("state", state);
+      all.set("plan", JSON.valueToTree(preview));
+      addTensors(all.putArray("tensors"), checkpoint);
+      out.println(JSON.writeValueAsString(all));
     } else {
-      print(out, checkpoint, summary, preview);
+      printHead(out, summary, preview);
+      if (quantized != null) {
+        quantized.print(out);
+      }
+
+      if (state != null) {
+        out.printf("state         %s%n", state);
+      }
+
+      printTensors(out, checkpoint, summary, preview);
     }
 
     out.flush();
     return 0;
+  }
+
+  /** The folder as an output of ours, which it may be; null for a single file. */
+  private OutputFolder ours() throws IOException {
+    Path path = new Path(folder);
+    FileSystem fs = RawFileSystem.of(path, SparkConfiguration.hadoop());
+    return fs.exists(path) && fs.getFileStatus(path).isDirectory() ? new OutputFolder(fs, fs.makeQualified(path)) : null;
+  }
+
+  private Checkpoint open(OutputFolder ours) throws IOException {
+    try {
+      return Checkpoint.open(SparkConfiguration.hadoop(), folder);
+    } catch (InvalidCheckpointException e) {
+      if (ours != null && new OutputState(ours).isBegun()) {
+        throw new JobException("Cannot inspect " + ours.path()
+            + " yet: a run was begun there and has not finished; the same command finishes it (" + e.getMessage() + ")");
+      }
+
+      throw e;
+    }
   }
 
   private int inspectCache() throws IOException {
@@ -103,42 +151,44 @@ final class InspectCommand implements Callable<Integer> {
     return 0;
   }
 
-  private PlanPreview preview(Checkpoint checkpoint) throws IOException {
+  private PlanPreview preview(Checkpoint checkpoint, Layout planned) throws IOException {
     ModelFamilies families = familyOption.families(SparkConfiguration.hadoop());
     String search = ScaleSearch.SWEEP.optionName();
     PlanOptions options =
         new PlanOptions(layout, search, targets, false, 0, selection.selection(), keepSourcePrecision, null);
     return PlanPreview.of(
-        checkpoint, each -> families.of(new ModelConfig(each.config())), Layouts.named(layout), options);
+        checkpoint, each -> families.of(new ModelConfig(each.config())), planned, options);
   }
 
-  private static ObjectNode toJson(Checkpoint checkpoint, CheckpointSummary summary, PlanPreview preview) {
-    ObjectNode all = JSON.valueToTree(summary);
-    all.set("plan", JSON.valueToTree(preview));
-    ArrayNode list = all.putArray("tensors");
+  private static void addTensors(ArrayNode list, Checkpoint checkpoint) {
     for (LocatedTensor tensor : checkpoint.tensors()) {
       list.add(JSON.<ObjectNode>valueToTree(tensor));
     }
-
-    return all;
   }
 
-  private void print(PrintWriter out, Checkpoint checkpoint, CheckpointSummary summary, PlanPreview preview) {
+  private static void printHead(PrintWriter out, CheckpointSummary summary, PlanPreview preview) {
     out.printf("%s%n", summary.path());
     out.printf("model type    %s%n", summary.modelType() == null ? "unknown" : summary.modelType());
-    out.printf("family        %s%n", preview.family() == null ? "unknown" : preview.family());
+    if (preview != null) {
+      out.printf("family        %s%n", preview.family() == null ? "unknown" : preview.family());
+    }
+
     out.printf("quantization  %s%n", quantization(summary.quantization()));
+  }
+
+  private void printTensors(PrintWriter out, Checkpoint checkpoint, CheckpointSummary summary, PlanPreview preview) {
     out.printf("tensors       %d, %s, in %d %s%n", summary.total().tensors(), ByteSize.format(summary.total().bytes()),
         summary.shards(), summary.shards() == 1 ? "shard" : "shards");
     summary.strayShards().forEach(shard -> out.printf("not indexed   %s%n", shard));
     out.println();
-
     TextTable dtypes = new TextTable("dtype", "tensors", "bytes");
     summary.dtypes().forEach((dtype, total) ->
         dtypes.add(dtype, Long.toString(total.tensors()), ByteSize.format(total.bytes())));
     dtypes.print(out);
     out.println();
-    printPlan(out, preview);
+    if (preview != null) {
+      printPlan(out, preview);
+    }
 
     if (tensors) {
       listTensors(checkpoint).print(out);
@@ -157,7 +207,9 @@ final class InspectCommand implements Callable<Integer> {
           100 * preview.quantizedShare(), ByteSize.format(preview.bytesOut()));
     }
 
-    preview.problems().forEach(problem -> out.printf("problem       %s%n", problem));
+    // where there is a plan, nothing stands in its way
+    String label = preview.roles().isEmpty() ? "problem" : "warning";
+    preview.problems().forEach(problem -> out.printf("%s       %s%n", label, problem));
     out.println();
   }
 

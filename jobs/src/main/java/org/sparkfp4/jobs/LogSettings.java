@@ -42,7 +42,7 @@ final class LogSettings implements IExecutionStrategy {
   }
 
   /** Whatever goes to the console goes there as JSON; levels and other appenders stay. */
-  private static void writeJson() {
+  static void writeJson() {
     LoggerContext context = LoggerContext.getContext(false);
     Configuration configuration = context.getConfiguration();
     JsonTemplateLayout layout = JsonTemplateLayout.newBuilder()

@@ -2,6 +2,7 @@ package org.sparkfp4.jobs;
 
 import org.apache.spark.sql.SparkSession;
 import org.sparkfp4.columnar.SparkVersion;
+import org.sparkfp4.plan.ByteSize;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.TypeConversionException;
@@ -22,6 +23,12 @@ import scala.Option;
       QuantizeCommand.class, CalibrateCommand.class, QuantizeActivationsCommand.class, ConvertCommand.class,
       VerifyCommand.class, QuantizeKeysCommand.class, VerifyKeysCommand.class, ExportKeysCommand.class,
       InspectCommand.class, SynthesizeCommand.class, DemoCommand.class
+    },
+    footerHeading = "%nOf the launcher ./sparkfp4 alone, each with --help:%n",
+    footer = {
+      "  package   Builds the jar and prints its path, for spark-submit.",
+      "  test      Runs every test, or those that Maven's options choose.",
+      "  notebook  Opens the notebooks in JupyterLab, or runs them."
     },
     exitCodeListHeading = "%nExit status:%n",
     exitCodeList = {
@@ -73,6 +80,7 @@ public final class Main {
     line.setUsageHelpAutoWidth(true);
     line.registerConverter(ByteSize.class, Main::size);
     line.setExecutionStrategy(new LogSettings());
+    line.setParameterExceptionHandler(new UsageHandler());
     line.setExecutionExceptionHandler(new FailureHandler());
     return line;
   }

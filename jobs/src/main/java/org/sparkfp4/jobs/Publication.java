@@ -3,8 +3,8 @@ package org.sparkfp4.jobs;
 import java.io.IOException;
 import java.util.List;
 import org.apache.hadoop.conf.Configuration;
-import org.sparkfp4.sink.OutputLock;
-import org.sparkfp4.sink.ShardRecord;
+import org.sparkfp4.output.OutputLock;
+import org.sparkfp4.output.ShardRecord;
 
 /** Makes an output of finished shards. */
 interface Publication {

@@ -3,11 +3,12 @@ package org.sparkfp4.jobs;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.Callable;
-import java.util.function.Supplier;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
@@ -17,23 +18,24 @@ import org.sparkfp4.calibration.InputScaleRule;
 import org.sparkfp4.calibration.Statistics;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.LocatedTensor;
+import org.sparkfp4.files.ChildPath;
+import org.sparkfp4.files.RawFileSystem;
 import org.sparkfp4.formats.ScaleSearch;
 import org.sparkfp4.layouts.ActivationLayout;
+import org.sparkfp4.output.ActivationPublisher;
+import org.sparkfp4.output.OutputFolder;
+import org.sparkfp4.output.ShardRecord;
+import org.sparkfp4.output.Storage;
 import org.sparkfp4.plan.ActivationPlanner;
+import org.sparkfp4.plan.ByteSize;
 import org.sparkfp4.plan.PlanOptions;
 import org.sparkfp4.plan.QuantizationPlan;
-import org.sparkfp4.safetensors.RawFileSystem;
 import org.sparkfp4.report.Stages;
-import org.sparkfp4.sink.ActivationPublisher;
-import org.sparkfp4.sink.OutputFolder;
-import org.sparkfp4.sink.ShardRecord;
-import org.sparkfp4.sink.Storage;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /** {@code quantize-activations}: activation tensors in, NVFP4 tensors out. */
@@ -43,8 +45,11 @@ import picocli.CommandLine.Spec;
     sortOptions = false,
     mixinStandardHelpOptions = true)
 final class QuantizeActivationsCommand implements Callable<Integer> {
+  private static final String SAFETENSORS = ".safetensors";
+
   @Option(names = "--input", required = true, paramLabel = "DIR", converter = FolderText.class,
-      description = "Folder of safetensors files, or one such file, with tensors <module>.input [tokens, K].")
+      description = "Folder of safetensors files, or one such file, with tensors <module>.input [tokens, K]. Files of "
+          + "the same names, a batch each, become folders of their own in the output.")
   private String input;
 
   @Option(names = "--output", required = true, paramLabel = "DIR", converter = FolderText.class,
@@ -79,49 +84,97 @@ final class QuantizeActivationsCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws IOException {
-    InputScaleRule rule = option(() -> InputScaleRule.named(inputScale));
-    ActivationLayout layout = option(() -> ActivationLayout.named(layoutName));
+    InputScaleRule rule = OptionValue.of(spec, () -> InputScaleRule.named(inputScale));
+    ActivationLayout layout = OptionValue.of(spec, () -> ActivationLayout.named(layoutName));
     SparkSession spark = Session.start("sparkfp4 quantize-activations " + input);
     RunSettings settings = RunSettings.of(spark);
     Configuration conf = spark.sessionState().newHadoopConf();
-    Path folder = qualified(conf, output);
-    SeparateFolders.require(qualified(conf, input), folder);
+    Path folder = RawFileSystem.qualified(conf, output);
+    SeparateFolders.require(RawFileSystem.qualified(conf, input), folder);
     Storage storage = Storage.of(folder, conf, settings.commit());
+    InputAmaxes known = statistics == null
+        ? null
+        : new InputAmaxes(Statistics.open(conf, new Path(statistics)).index(), rule);
+    List<Batch> batches = new ArrayList<>();
     List<Checkpoint> files = Checkpoint.openFiles(conf, input);
-    List<String> uncalibrated = new ArrayList<>();
-    Map<String, Float> amax = amax(conf, rule, files, uncalibrated);
-    QuantizationPlan plan = new ActivationPlanner(
-        files, layout,
-        new PlanOptions(
-            layout.name(), ScaleSearch.RTN.optionName(), "activations", false,
-            maxShardSize == null ? 0 : maxShardSize.bytes()),
-        settings.unitBytes(), amax).plan();
+    if (repeatNames(files)) {
+      requireNoOther(new OutputFolder(storage.fs(), folder));
+      files.forEach(file -> batches.add(batch(List.of(file), ChildPath.of(folder, stem(file)), layout, settings, known)));
+    } else {
+      batches.add(batch(files, folder, layout, settings, known));
+    }
+
     KernelProbe.require(spark, settings.kernels());
-    OutputFolder out = new OutputFolder(storage.fs(), folder);
     ResumeHint hint = new ResumeHint(spec.commandLine().getErr(), ResumeHint.command(spec));
     try {
-      ActivationPublisher publisher = new ActivationPublisher(out, plan, Version.product());
-      List<ShardRecord> records =
-          new QuantizeJob(
-              spark, plan, out, layout.recipe(), settings.kernels(), byUnit(plan, amax),
-              verbosity.progress(settings.progress()), new Stages(), publisher::publish)
-              .run(overwrite);
-      tell(plan, records, folder, uncalibrated);
+      for (Batch batch : batches) {
+        OutputFolder out = new OutputFolder(storage.fs(), batch.folder());
+        ActivationPublisher publisher = new ActivationPublisher(out, batch.plan(), Version.product());
+        List<ShardRecord> records =
+            new QuantizeJob(
+                spark, batch.plan(), out, layout.recipe(), settings.kernels(), batch.amaxByUnit(),
+                verbosity.progress(settings.progress()), new Stages(), publisher::publish)
+                .run(overwrite);
+        tell(batch, records);
+      }
+
       return CommandLine.ExitCode.OK;
     } finally {
       hint.close();
     }
   }
 
-  /** The amax of the modules that statistics tell of. */
-  private Map<String, Float> amax(
-      Configuration conf, InputScaleRule rule, List<Checkpoint> files, List<String> uncalibrated) throws IOException {
-    Map<String, Float> amax = new TreeMap<>();
-    if (statistics == null) {
-      return amax;
+  /**
+   * What becomes one output.
+   *
+   * @param amax of the modules that statistics tell of
+   * @param uncalibrated the modules of which they do not
+   */
+  private record Batch(QuantizationPlan plan, Path folder, Map<String, Float> amax, List<String> uncalibrated) {
+    Map<Integer, Float> amaxByUnit() {
+      Map<Integer, Float> units = new TreeMap<>();
+      plan.shards().stream().flatMap(shard -> shard.units().stream()).forEach(unit -> {
+        Float known = amax.get(unit.members().get(0).module());
+        if (known != null) {
+          units.put(unit.id(), known);
+        }
+      });
+      return units;
     }
+  }
 
-    InputAmaxes known = new InputAmaxes(Statistics.open(conf, new Path(statistics)).index(), rule);
+  private Batch batch(
+      List<Checkpoint> files, Path folder, ActivationLayout layout, RunSettings settings, InputAmaxes known) {
+    List<String> uncalibrated = new ArrayList<>();
+    Map<String, Float> amax = known == null ? Map.of() : amax(known, files, uncalibrated);
+    PlanOptions options = new PlanOptions(
+        layout.name(), ScaleSearch.RTN.optionName(), ActivationPlanner.TARGETS, false,
+        maxShardSize == null ? 0 : maxShardSize.bytes());
+    QuantizationPlan plan = new ActivationPlanner(files, layout, options, settings.unitBytes(), amax).plan();
+    return new Batch(plan, folder, amax, uncalibrated);
+  }
+
+  /** Recordings come in batches, files with the same names; an output has one tensor of each. */
+  private static boolean repeatNames(List<Checkpoint> files) {
+    Set<String> names = new HashSet<>();
+    return files.stream().flatMap(file -> file.tensors().stream()).anyMatch(tensor -> !names.add(tensor.name()));
+  }
+
+  private static String stem(Checkpoint file) {
+    String name = file.shards().get(0).getPath().getName();
+    return name.substring(0, name.length() - SAFETENSORS.length());
+  }
+
+  /** An output for all files together would lie among those for each. */
+  private static void requireNoOther(OutputFolder output) throws IOException {
+    if (output.manifest() != null) {
+      throw new JobException("Cannot write to " + output.path() + ": it holds a checkpoint, and files of the same names "
+          + "get a folder in it each; choose another folder");
+    }
+  }
+
+  private static Map<String, Float> amax(InputAmaxes known, List<Checkpoint> files, List<String> uncalibrated) {
+    Map<String, Float> amax = new TreeMap<>();
     for (Checkpoint file : files) {
       for (LocatedTensor tensor : file.tensors()) {
         if (tensor.name().endsWith(ActivationFiles.INPUT)) {
@@ -140,37 +193,12 @@ final class QuantizeActivationsCommand implements Callable<Integer> {
     return amax;
   }
 
-  private static Map<Integer, Float> byUnit(QuantizationPlan plan, Map<String, Float> amax) {
-    Map<Integer, Float> units = new TreeMap<>();
-    plan.shards().stream().flatMap(shard -> shard.units().stream()).forEach(unit -> {
-      Float known = amax.get(unit.members().get(0).module());
-      if (known != null) {
-        units.put(unit.id(), known);
-      }
-    });
-    return units;
-  }
-
-  private void tell(QuantizationPlan plan, List<ShardRecord> records, Path folder, List<String> uncalibrated) {
+  private void tell(Batch batch, List<ShardRecord> records) {
     PrintWriter out = spec.commandLine().getOut();
-    plan.kept().forEach(kept -> out.printf("carried over %s: %s%n", kept.module(), kept.reason()));
-    uncalibrated.forEach(module ->
+    batch.plan().kept().forEach(kept -> out.printf("carried over %s: %s%n", kept.module(), kept.reason()));
+    batch.uncalibrated().forEach(module ->
         out.printf("no statistics of %s: its scale is that of its own largest magnitude%n", module));
-    out.println(QuantizeResult.of(plan, records).text(folder));
+    out.println(QuantizeResult.of(batch.plan(), records).text(batch.folder()));
     out.flush();
-  }
-
-  /** A value that is none of those that an option takes is a mistake in the command line. */
-  private <T> T option(Supplier<T> value) {
-    try {
-      return value.get();
-    } catch (IllegalArgumentException e) {
-      throw new ParameterException(spec.commandLine(), e.getMessage(), e);
-    }
-  }
-
-  private static Path qualified(Configuration conf, String folder) throws IOException {
-    Path path = new Path(folder);
-    return RawFileSystem.of(path, conf).makeQualified(path);
   }
 }

@@ -6,7 +6,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
-import java.util.function.Supplier;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
@@ -16,11 +15,18 @@ import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.ModelFamily;
 import org.sparkfp4.convert.ConvertRequest;
 import org.sparkfp4.convert.StagedConversion;
+import org.sparkfp4.files.AtomicFile;
+import org.sparkfp4.files.RawFileSystem;
 import org.sparkfp4.formats.ScaleSearch;
 import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.layouts.ExpertLayout;
 import org.sparkfp4.layouts.Layout;
 import org.sparkfp4.layouts.Layouts;
+import org.sparkfp4.output.CheckpointPublisher;
+import org.sparkfp4.output.OutputFolder;
+import org.sparkfp4.output.ShardRecord;
+import org.sparkfp4.output.Storage;
+import org.sparkfp4.plan.ByteSize;
 import org.sparkfp4.plan.PlanOptions;
 import org.sparkfp4.plan.PlanSummary;
 import org.sparkfp4.plan.Planner;
@@ -29,18 +35,11 @@ import org.sparkfp4.plan.Targets;
 import org.sparkfp4.report.ExpertLoad;
 import org.sparkfp4.report.ReportFiles;
 import org.sparkfp4.report.Stages;
-import org.sparkfp4.safetensors.RawFileSystem;
-import org.sparkfp4.sink.AtomicFile;
-import org.sparkfp4.sink.CheckpointPublisher;
-import org.sparkfp4.sink.OutputFolder;
-import org.sparkfp4.sink.ShardRecord;
-import org.sparkfp4.sink.Storage;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /** {@code quantize}: a checkpoint in, an NVFP4 checkpoint out. */
@@ -141,23 +140,31 @@ final class QuantizeCommand implements Callable<Integer> {
   @Override
   public Integer call() throws IOException {
     statisticsOption.requireFor(scaleSearch());
+    layout();
+    targets();
+    ConvertRequest request = request();
     Stages stages = new Stages();
     SparkSession spark = Session.start("sparkfp4 quantize " + input);
     RunSettings settings = RunSettings.of(spark);
-    KernelChoice kernels = option(() -> device.over(settings.kernels()));
+    KernelChoice kernels = OptionValue.of(spec, () -> device.over(settings.kernels()));
     Configuration conf = spark.sessionState().newHadoopConf();
-    Path folder = qualified(conf, output);
-    SeparateFolders.require(qualified(conf, input), folder);
-    ReportFiles report = reportOption.files(spec, conf, qualified(conf, input), folder);
+    Path folder = RawFileSystem.qualified(conf, output);
+    SeparateFolders.require(RawFileSystem.qualified(conf, input), folder);
+    ReportFiles report = reportOption.files(spec, conf, RawFileSystem.qualified(conf, input), folder);
     Storage storage = Storage.of(folder, conf, settings.commit());
     Checkpoint source = Checkpoint.open(conf, input);
     ModelFamily family = familyOption.family(conf, source.config());
     Statistics statistics = statisticsOption.statistics(conf, source, family);
     QuantizationPlan plan =
         statisticsOption.weigh(conf, plan(settings, source, family, statistics), statistics);
-    print(PlanSummary.of(plan, family).text());
     OutputFolder out = new OutputFolder(storage.fs(), folder);
-    StagedConversion conversion = conversion(plan, source, out, conf);
+    // shards of a layout with stacked experts are made by a second step, from those of the first
+    StagedConversion conversion = ExpertLayout.named(layout).isEmpty()
+        ? null
+        : StagedConversion.of(plan, (ObjectNode) source.config(), request, out, conf);
+    PlanSummary ofShards = PlanSummary.of(plan, family);
+    PlanSummary summary = conversion == null ? ofShards : conversion.summary(ofShards);
+    print(summary.text() + (conversion == null ? "" : conversion.room()));
     if (dryRun) {
       return CommandLine.ExitCode.OK;
     }
@@ -175,13 +182,12 @@ final class QuantizeCommand implements Callable<Integer> {
 
     ResumeHint hint = new ResumeHint(spec.commandLine().getErr(), ResumeHint.command(spec));
     try {
-      // shards of a layout with stacked experts are made by a second step, from those of the first
       OutputFolder shards = conversion == null ? out : conversion.staged();
       CheckpointPublisher publisher =
           new CheckpointPublisher(shards, source, family, plan, layout(), Version.product());
       ExpertLoad load = statistics == null ? null : ExpertLoad.read(conf, statistics.folder().toString());
       CheckpointPublication publication =
-          new CheckpointPublication(spark, plan, family, shards, publisher, load, stages);
+          new CheckpointPublication(spark, plan, family, shards, publisher, summary, load, stages);
       QuantizeJob job = new QuantizeJob(
           spark, plan, shards, layout().recipe(), kernels, Map.of(), verbosity.progress(settings.progress()), stages,
           publication);
@@ -190,7 +196,7 @@ final class QuantizeCommand implements Callable<Integer> {
         records.addAll(job.run(overwrite));
       } else {
         String kept = conversion.run(
-            spark, () -> records.addAll(job.run(false)), overwrite, settings.commit(), kernels.tier(),
+            spark, () -> records.addAll(job.run(false)), overwrite, settings.commit(), kernels,
             Version.product());
         stages.end("arrange experts in layout " + layout, 0, 0);
         AtomicFile.write(out.fs(), out.report(), publication.report(records, folder).json());
@@ -214,14 +220,9 @@ final class QuantizeCommand implements Callable<Integer> {
     }
   }
 
-  /** The second step to a layout with stacked experts; null for other layouts. */
-  private StagedConversion conversion(
-      QuantizationPlan plan, Checkpoint source, OutputFolder out, Configuration conf) throws IOException {
-    ConvertRequest request =
-        option(() -> new ConvertRequest(layout, initializerNames.file(), plan.options().maxShardBytes()));
-    return ExpertLayout.named(layout).isEmpty()
-        ? null
-        : StagedConversion.of(plan, (ObjectNode) source.config(), request, out, conf);
+  private ConvertRequest request() {
+    return OptionValue.of(spec, () -> new ConvertRequest(
+        layout, initializerNames.file(), maxShardSize == null ? 0 : maxShardSize.bytes()));
   }
 
   private void print(String text) {
@@ -241,30 +242,16 @@ final class QuantizeCommand implements Callable<Integer> {
   }
 
   private Layout layout() {
-    return option(() -> Layouts.named(layout));
+    return OptionValue.of(spec, () -> Layouts.named(layout));
   }
 
   private String targets() {
-    return option(() -> Targets.named(targets).optionName());
+    return OptionValue.of(spec, () -> Targets.named(targets).optionName());
   }
 
   private String scaleSearch() {
     return scaleSearch.equals(PlanOptions.GPTQ)
         ? scaleSearch
-        : option(() -> ScaleSearch.named(scaleSearch)).optionName();
-  }
-
-  /** A value that is none of those that an option takes is a mistake in the command line. */
-  private <T> T option(Supplier<T> value) {
-    try {
-      return value.get();
-    } catch (IllegalArgumentException e) {
-      throw new ParameterException(spec.commandLine(), e.getMessage(), e);
-    }
-  }
-
-  private static Path qualified(Configuration conf, String folder) throws IOException {
-    Path path = new Path(folder);
-    return RawFileSystem.of(path, conf).makeQualified(path);
+        : OptionValue.of(spec, () -> ScaleSearch.named(scaleSearch)).optionName();
   }
 }

@@ -17,12 +17,23 @@ import org.apache.spark.sql.expressions.UserDefinedFunction;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.sparkfp4.checkpoint.LocatedTensor;
+import org.sparkfp4.files.ChildPath;
+import org.sparkfp4.files.FreeSpace;
+import org.sparkfp4.files.RawFileSystem;
+import org.sparkfp4.files.SourceChangedException;
+import org.sparkfp4.files.UnchangedFile;
 import org.sparkfp4.formats.Nvfp4Recipe;
 import org.sparkfp4.functions.Nvfp4Amax;
 import org.sparkfp4.functions.Nvfp4Functions;
 import org.sparkfp4.functions.Nvfp4Gptq;
 import org.sparkfp4.functions.Nvfp4Quantize;
 import org.sparkfp4.kernels.KernelChoice;
+import org.sparkfp4.output.BadSourceException;
+import org.sparkfp4.output.OutputFolder;
+import org.sparkfp4.output.OutputLock;
+import org.sparkfp4.output.RunKind;
+import org.sparkfp4.output.ShardRecord;
+import org.sparkfp4.output.SourceChecksums;
 import org.sparkfp4.plan.AmaxFile;
 import org.sparkfp4.plan.OutputShard;
 import org.sparkfp4.plan.PlanFile;
@@ -31,16 +42,6 @@ import org.sparkfp4.plan.ShardSelection;
 import org.sparkfp4.plan.SourceFile;
 import org.sparkfp4.plan.Unit;
 import org.sparkfp4.report.Stages;
-import org.sparkfp4.safetensors.ChildPath;
-import org.sparkfp4.safetensors.RawFileSystem;
-import org.sparkfp4.safetensors.SourceChangedException;
-import org.sparkfp4.safetensors.UnchangedFile;
-import org.sparkfp4.sink.BadSourceException;
-import org.sparkfp4.sink.FreeSpace;
-import org.sparkfp4.sink.OutputFolder;
-import org.sparkfp4.sink.OutputLock;
-import org.sparkfp4.sink.ShardRecord;
-import org.sparkfp4.sink.SourceChecksums;
 
 /** Carries a plan out: from source rows through the function to shards, then publishes the checkpoint. */
 final class QuantizeJob {
@@ -92,7 +93,7 @@ final class QuantizeJob {
    * @return the records of all its shards; in a folder that was finished already, nothing is done
    */
   List<ShardRecord> run(boolean overwrite) throws IOException {
-    output.requireOwn();
+    output.requireOwn(RunKind.CHECKPOINT);
     if (output.isComplete(plan)) {
       LOG.info("{} is complete: nothing to do", output.path());
       return List.copyOf(output.finished(plan).values());

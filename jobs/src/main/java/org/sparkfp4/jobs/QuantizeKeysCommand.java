@@ -7,13 +7,13 @@ import java.util.concurrent.Callable;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
+import org.sparkfp4.files.RawFileSystem;
 import org.sparkfp4.formats.ScaleRule;
-import org.sparkfp4.kernels.Device;
 import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.keys.KeyJob;
 import org.sparkfp4.keys.KeyOptions;
-import org.sparkfp4.safetensors.RawFileSystem;
-import org.sparkfp4.sink.Storage;
+import org.sparkfp4.output.Storage;
+import org.sparkfp4.tables.SourceTable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -91,11 +91,11 @@ final class QuantizeKeysCommand implements Callable<Integer> {
     KeyOptions options = options();
     SparkSession spark = Session.start("sparkfp4 quantize-keys " + output);
     RunSettings settings = RunSettings.of(spark);
-    KernelChoice kernels = kernels(settings);
+    KernelChoice kernels = OptionValue.of(spec, () -> device.onHost(settings.kernels()));
     Configuration conf = spark.sessionState().newHadoopConf();
-    Path folder = qualified(conf, output);
+    Path folder = RawFileSystem.qualified(conf, output);
     for (String input : inputs) {
-      SeparateFolders.require(qualified(conf, input), folder);
+      SeparateFolders.require(RawFileSystem.qualified(conf, input), folder);
     }
 
     Storage storage = Storage.of(folder, conf, settings.commit());
@@ -116,22 +116,12 @@ final class QuantizeKeysCommand implements Callable<Integer> {
     return CommandLine.ExitCode.OK;
   }
 
-  /** Key kernels work on host memory: a device of the session's that is for columns of a GPU leaves them to the CPU. */
-  private KernelChoice kernels(RunSettings settings) {
-    KernelChoice kernels;
-    try {
-      kernels = device.over(settings.kernels().onHost());
-    } catch (IllegalArgumentException e) {
-      throw new ParameterException(spec.commandLine(), e.getMessage(), e);
-    }
-
-    require(kernels.device() != Device.RAPIDS,
-        "Invalid --device: rapids (the RAPIDS Accelerator has no part in this command; it must be auto, cpu or cuda)");
-    return kernels;
-  }
-
   private KeyOptions options() {
     require(table != null || !inputs.isEmpty(), "Missing --input or --table: where the keys are");
+    if (table != null) {
+      OptionValue.of(spec, () -> SourceTable.requireName(table));
+    }
+
     require(table == null || keyType == null || keyType.matches("BF16|F16|F32"),
         "Invalid --key-type: " + keyType + " (must be BF16, F16 or F32)");
     require(table != null || keyType == null, "Invalid --key-type: " + keyType + " (only with --table)");
@@ -139,13 +129,7 @@ final class QuantizeKeysCommand implements Callable<Integer> {
     require(pages == null || pages > 0 && pages < Integer.MAX_VALUE,
         "Invalid --pages: " + pages + " (must be from 1 to " + (Integer.MAX_VALUE - 1) + ")");
     require(eps == null || eps > 0 && !eps.isInfinite(), "Invalid --eps: " + eps + " (must be positive and finite)");
-    ScaleRule rule;
-    try {
-      rule = ScaleRule.of(scaleRule);
-    } catch (IllegalArgumentException e) {
-      throw new ParameterException(spec.commandLine(), e.getMessage(), e);
-    }
-
+    ScaleRule rule = OptionValue.of(spec, () -> ScaleRule.of(scaleRule));
     return new KeyOptions(pageTokens, pages == null ? 0 : pages, eps, roundNormToBf16, hadamard, rule, model);
   }
 
@@ -153,10 +137,5 @@ final class QuantizeKeysCommand implements Callable<Integer> {
     if (!condition) {
       throw new ParameterException(spec.commandLine(), message);
     }
-  }
-
-  private static Path qualified(Configuration conf, String folder) throws IOException {
-    Path path = new Path(folder);
-    return RawFileSystem.of(path, conf).makeQualified(path);
   }
 }

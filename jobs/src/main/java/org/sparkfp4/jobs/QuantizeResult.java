@@ -5,10 +5,10 @@ import java.util.List;
 import java.util.Locale;
 import org.apache.hadoop.fs.Path;
 import org.sparkfp4.layouts.RequantizedBlocks;
+import org.sparkfp4.output.LayerError;
+import org.sparkfp4.output.ShardRecord;
 import org.sparkfp4.plan.OutputShard;
 import org.sparkfp4.plan.QuantizationPlan;
-import org.sparkfp4.sink.LayerError;
-import org.sparkfp4.sink.ShardRecord;
 
 /**
  * What {@code quantize} says at its end.

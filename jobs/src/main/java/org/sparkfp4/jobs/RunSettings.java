@@ -1,11 +1,17 @@
 package org.sparkfp4.jobs;
 
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.apache.spark.network.util.JavaUtils;
 import org.apache.spark.sql.RuntimeConfig;
 import org.apache.spark.sql.SparkSession;
 import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.progress.ProgressView;
-import org.sparkfp4.safetensors.SafetensorsSource;
+import org.sparkfp4.source.SafetensorsSource;
 
 /**
  * The settings {@code spark.fp4.*} of a run, all of them held to what they may be before anything is done: most are
@@ -21,6 +27,13 @@ record RunSettings(long unitBytes, KernelChoice kernels, String commit, String p
   private static final String COMMIT = "spark.fp4.commit";
   private static final String COLUMNAR = "spark.fp4.columnar";
   private static final String PROGRESS = "spark.fp4.progress";
+  private static final String PREFIX = "spark.fp4.";
+
+  // the paths are properties of a JVM, which spark-submit gives the driver as settings
+  private static final Set<String> KNOWN = Stream.concat(
+      Stream.of(KernelChoice.DEVICE_KEY, KernelChoice.TIER_KEY, PREFIX + "native.path", PREFIX + "cuda.path", UNIT_BYTES,
+          COMMIT, COLUMNAR, PROGRESS),
+      SafetensorsSource.settings().stream()).collect(Collectors.toCollection(TreeSet::new));
 
   /**
    * The session's settings.
@@ -29,6 +42,9 @@ record RunSettings(long unitBytes, KernelChoice kernels, String commit, String p
    */
   static RunSettings of(SparkSession spark) {
     RuntimeConfig conf = spark.conf();
+    List<String> keys = new ArrayList<>();
+    conf.getAll().keysIterator().foreach(keys::add);
+    requireKnown(keys);
     SafetensorsSource.requireSettings(key -> conf.get(key, null));
     requireColumnar(conf.get(COLUMNAR, "auto"));
     return new RunSettings(
@@ -36,6 +52,16 @@ record RunSettings(long unitBytes, KernelChoice kernels, String commit, String p
         KernelChoice.of(key -> conf.get(key, null)),
         conf.get(COMMIT, "auto"),
         progress(conf.get(PROGRESS, "auto")));
+  }
+
+  /** A name that is mistyped would leave its default in force, and nothing would say so. */
+  static void requireKnown(List<String> keys) {
+    for (String key : keys) {
+      if (key.startsWith(PREFIX) && !KNOWN.contains(key)) {
+        throw new IllegalArgumentException(
+            "Invalid setting " + key + ": there is none of this name; there are " + String.join(", ", KNOWN));
+      }
+    }
   }
 
   private static long unitBytes(String value) {

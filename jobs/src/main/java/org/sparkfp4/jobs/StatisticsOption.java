@@ -1,9 +1,7 @@
 package org.sparkfp4.jobs;
 
 import java.io.IOException;
-import java.util.function.Supplier;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.fs.Path;
 import org.sparkfp4.calibration.ImportanceFinder;
 import org.sparkfp4.calibration.InputAmaxes;
 import org.sparkfp4.calibration.InputScaleRule;
@@ -11,12 +9,12 @@ import org.sparkfp4.calibration.ModelModules;
 import org.sparkfp4.calibration.Statistics;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.ModelFamily;
+import org.sparkfp4.files.RawFileSystem;
 import org.sparkfp4.formats.ScaleSearch;
 import org.sparkfp4.formats.Weighting;
 import org.sparkfp4.plan.PlanOptions;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.plan.StatisticsOptions;
-import org.sparkfp4.safetensors.RawFileSystem;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
@@ -86,8 +84,7 @@ final class StatisticsOption {
       return null;
     }
 
-    Path path = new Path(folder);
-    Statistics statistics = Statistics.open(conf, RawFileSystem.of(path, conf).makeQualified(path));
+    Statistics statistics = Statistics.open(conf, RawFileSystem.qualified(conf, folder));
     statistics.requireOf(new ModelModules(source, family));
     return statistics;
   }
@@ -128,19 +125,10 @@ final class StatisticsOption {
       return search.equals(PlanOptions.GPTQ) ? Weighting.HESSIAN : Weighting.DIAGONAL;
     }
 
-    return option(() -> Weighting.named(weighting));
+    return OptionValue.of(spec, () -> Weighting.named(weighting));
   }
 
   private InputScaleRule rule() {
-    return inputScale == null ? InputScaleRule.AMAX : option(() -> InputScaleRule.named(inputScale));
-  }
-
-  /** A value that is none of those that an option takes is a mistake in the command line. */
-  private <T> T option(Supplier<T> value) {
-    try {
-      return value.get();
-    } catch (IllegalArgumentException e) {
-      throw new ParameterException(spec.commandLine(), e.getMessage(), e);
-    }
+    return inputScale == null ? InputScaleRule.AMAX : OptionValue.of(spec, () -> InputScaleRule.named(inputScale));
   }
 }

@@ -9,6 +9,7 @@ import org.sparkfp4.jobs.synthetic.ModelShape;
 import org.sparkfp4.jobs.synthetic.ModelSizing;
 import org.sparkfp4.jobs.synthetic.SyntheticCheckpoint;
 import org.sparkfp4.jobs.synthetic.SyntheticFamily;
+import org.sparkfp4.plan.ByteSize;
 import org.sparkfp4.safetensors.DType;
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
@@ -105,8 +106,9 @@ final class SynthesizeCommand implements Callable<Integer> {
     }
 
     double seconds = (System.nanoTime() - start) / 1e9;
-    spec.commandLine().getOut().printf("Wrote %s: %s, %d tensors in %d shards, %s in %.1f s (%.2f GB/s)%n",
-        output, family, checkpoint.tensorCount(), checkpoint.shardCount(), ByteSize.format(checkpoint.dataBytes()),
+    spec.commandLine().getOut().printf("Wrote %s: %s, %d tensors in %d %s, %s in %.1f s (%.2f GB/s)%n",
+        output, family, checkpoint.tensorCount(), checkpoint.shardCount(),
+        checkpoint.shardCount() == 1 ? "shard" : "shards", ByteSize.format(checkpoint.dataBytes()),
         seconds, checkpoint.dataBytes() / 1e9 / seconds);
     return 0;
   }

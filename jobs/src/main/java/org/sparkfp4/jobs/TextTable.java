@@ -4,6 +4,7 @@ import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import org.sparkfp4.files.Printable;
 
 /** A table in plain text: columns as wide as their longest entry, two spaces between them. */
 final class TextTable {

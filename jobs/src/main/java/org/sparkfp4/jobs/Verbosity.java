@@ -8,7 +8,7 @@ import picocli.CommandLine.Option;
 final class Verbosity {
   private static final String VERBOSE = "--verbose";
   private static final String QUIET = "--quiet";
-  private static final String FORMAT = "--log-format";
+  static final String FORMAT = "--log-format";
 
   @Option(names = {"-v", VERBOSE}, description = "Print stack traces of errors.")
   boolean verbose;

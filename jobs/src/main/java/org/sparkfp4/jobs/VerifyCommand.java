@@ -3,30 +3,30 @@ package org.sparkfp4.jobs;
 import java.io.IOException;
 import java.util.concurrent.Callable;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.checkpoint.ModelConfig;
 import org.sparkfp4.checkpoint.ModelFamilies;
 import org.sparkfp4.checkpoint.ModelFamily;
+import org.sparkfp4.files.RawFileSystem;
+import org.sparkfp4.keys.CachedKeys;
 import org.sparkfp4.report.ExpertLoad;
 import org.sparkfp4.report.ReportFiles;
 import org.sparkfp4.report.RunReport;
 import org.sparkfp4.report.Stages;
-import org.sparkfp4.safetensors.RawFileSystem;
 import org.sparkfp4.verify.ManifestResult;
 import org.sparkfp4.verify.ManifestVerification;
 import org.sparkfp4.verify.SampleSize;
 import org.sparkfp4.verify.Verification;
 import org.sparkfp4.verify.VerificationResult;
+import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
-import picocli.CommandLine;
 
 /** {@code verify}: a quantized checkpoint read once more, beside its source. */
 @Command(
@@ -97,7 +97,13 @@ final class VerifyCommand implements Callable<Integer> {
     }
 
     Configuration conf = spark.sessionState().newHadoopConf();
-    ReportFiles files = reportOption.files(spec, conf, qualified(conf, source), qualified(conf, quantized));
+    if (CachedKeys.isCache(conf, quantized)) {
+      throw new JobException("Cannot hold " + quantized + " against a checkpoint: it is a cache of keys; give it to "
+          + "verify-keys --source … --cache " + quantized);
+    }
+
+    ReportFiles files = reportOption.files(
+        spec, conf, RawFileSystem.qualified(conf, source), RawFileSystem.qualified(conf, quantized));
     ExpertLoad load = statistics == null ? null : ExpertLoad.read(conf, statistics);
     Checkpoint opened = Checkpoint.open(conf, source);
     ModelFamilies families = familyOption.families(conf);
@@ -117,11 +123,6 @@ final class VerifyCommand implements Callable<Integer> {
     return end(report.outlierText() + result.text(), result.isGood());
   }
 
-  private static Path qualified(Configuration conf, String folder) throws IOException {
-    Path path = new Path(folder);
-    return RawFileSystem.of(path, conf).makeQualified(path);
-  }
-
   private static long bytes(Checkpoint checkpoint) {
     return checkpoint.tensors().stream().mapToLong(LocatedTensor::length).sum();
   }
@@ -139,10 +140,6 @@ final class VerifyCommand implements Callable<Integer> {
 
   /** Null where nothing is said. */
   private SampleSize sampleSize() {
-    try {
-      return sample == null ? null : SampleSize.parse(sample);
-    } catch (IllegalArgumentException e) {
-      throw new ParameterException(spec.commandLine(), e.getMessage(), e);
-    }
+    return OptionValue.of(spec, () -> sample == null ? null : SampleSize.parse(sample));
   }
 }

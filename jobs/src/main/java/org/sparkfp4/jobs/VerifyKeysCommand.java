@@ -7,6 +7,7 @@ import java.util.concurrent.Callable;
 import org.apache.spark.sql.SparkSession;
 import org.sparkfp4.keys.KeyVerification;
 import org.sparkfp4.keys.LayerVerification;
+import org.sparkfp4.tables.SourceTable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -70,6 +71,10 @@ final class VerifyKeysCommand implements Callable<Integer> {
   @Override
   public Integer call() throws IOException {
     require(table != null || !sources.isEmpty(), "Missing --source or --table: what the cache was made from");
+    if (table != null) {
+      OptionValue.of(spec, () -> SourceTable.requireName(table));
+    }
+
     require(table == null || keyType == null || keyType.matches("BF16|F16|F32"),
         "Invalid --key-type: " + keyType + " (must be BF16, F16 or F32)");
     require(table != null || keyType == null, "Invalid --key-type: " + keyType + " (only with --table)");

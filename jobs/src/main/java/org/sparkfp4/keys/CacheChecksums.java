@@ -7,8 +7,8 @@ import java.util.List;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.Path;
-import org.sparkfp4.safetensors.RawFileSystem;
-import org.sparkfp4.sink.Sha256;
+import org.sparkfp4.files.RawFileSystem;
+import org.sparkfp4.files.Sha256;
 
 /** Holds every byte of a layer's file to the checksums that its header and the cache's index have. */
 final class CacheChecksums {

@@ -1,23 +1,30 @@
 package org.sparkfp4.keys;
 
 import java.io.IOException;
+import java.io.OutputStream;
 import java.nio.ByteBuffer;
+import java.util.Arrays;
 import java.util.List;
+import java.util.TreeMap;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
-import org.sparkfp4.safetensors.ChildPath;
+import org.sparkfp4.files.AtomicFile;
+import org.sparkfp4.files.ChildPath;
+import org.sparkfp4.files.RawFileSystem;
 import org.sparkfp4.safetensors.DType;
-import org.sparkfp4.safetensors.RawFileSystem;
 import org.sparkfp4.safetensors.SafetensorsHeader;
 import org.sparkfp4.safetensors.TensorInfo;
-import org.sparkfp4.sink.AtomicFile;
 
 /**
  * Writes a cache of one request, whose token t is in slot t, as files that a runtime looks for. Experimental: neither
  * format is documented for indexer caches, and a runtime takes them only where its pages are the cache's.
+ *
+ * <p>An export that ended early is finished by another of the same cache and tokens, see {@link ExportRecord}.
  */
 public final class CacheExport {
+  private static final int ID_DIGITS = 16;
+
   private final Configuration conf;
   private final List<CachedLayer> layers;
   private final long[] tokens;
@@ -78,7 +85,7 @@ public final class CacheExport {
    * in order.
    *
    * @param model the name that the runtime serves the model under
-   * @return files written
+   * @return files of the export
    */
   public int sglang(String model) throws IOException {
     List<String> hashes = TokenHashes.pages(tokens, layers.get(0).page().tokens());
@@ -86,19 +93,51 @@ public final class CacheExport {
     List<Path> files = hashes.stream()
         .map(hash -> new Path(output, hash + ".indexer_" + model.replace('/', '-') + ".bin"))
         .toList();
-    requireNone(fs, files);
-    for (int i = 0; i < files.size(); i++) {
-      int page = i;
-      AtomicFile.write(fs, files.get(page), out -> {
-        for (CachedLayer layer : layers) {
-          try (CachedKeys keys = new CachedKeys(layer, conf)) {
-            out.write(keys.page(page).array());
-          }
+    write(fs, "sglang", files, (page, out) -> {
+      for (CachedLayer layer : layers) {
+        try (CachedKeys keys = new CachedKeys(layer, conf)) {
+          out.write(keys.page(page).array());
         }
-      });
+      }
+    });
+    return hashes.size();
+  }
+
+  /** Writes the bytes of a file. */
+  @FunctionalInterface
+  private interface FileContent {
+    void write(int file, OutputStream out) throws IOException;
+  }
+
+  /** Writes those of the files that an export that ended early did not, and at last the record that all are there. */
+  private void write(FileSystem fs, String format, List<Path> files, FileContent content) throws IOException {
+    ExportRecord record = new ExportRecord(fs, output, id(format, files));
+    if (record.isFinished()) {
+      return;
     }
 
-    return hashes.size();
+    if (!record.isOwn()) {
+      requireNone(fs, files);
+      record.begin();
+    }
+
+    for (int i = 0; i < files.size(); i++) {
+      int file = i;
+      // a file that is there is whole: it got its name at its end
+      if (!fs.exists(files.get(i))) {
+        AtomicFile.write(fs, files.get(i), out -> content.write(file, out));
+      }
+    }
+
+    record.finish(format, files);
+  }
+
+  /** Names of the files, which tell of tokens and model, and what is in the cache. */
+  private String id(String format, List<Path> files) {
+    StringBuilder all = new StringBuilder(format).append('\n').append(Arrays.toString(tokens)).append('\n');
+    files.forEach(file -> all.append(file.getName()).append('\n'));
+    layers.forEach(layer -> all.append(layer.name()).append(' ').append(new TreeMap<>(layer.metadata())).append('\n'));
+    return TokenHashes.text(all.toString()).substring(0, ID_DIGITS);
   }
 
   /** Refuses to replace what is there, before anything is written. */
@@ -125,7 +164,7 @@ public final class CacheExport {
    * 1, D / 2 + D / 32], whose rows of a page are that page's image.
    *
    * @param ending what the runtime calls a layer's cache behind the layer's name
-   * @return files written
+   * @return files of the export
    */
   public int vllm(String ending) throws IOException {
     int pageTokens = layers.get(0).page().tokens();
@@ -133,23 +172,19 @@ public final class CacheExport {
     Path folder = new Path(output, TokenHashes.prefix(tokens, whole));
     FileSystem fs = RawFileSystem.of(output, conf);
     List<Path> files = layers.stream().map(layer -> ChildPath.of(folder, fileName(layer, ending))).toList();
-    requireNone(fs, files);
-    for (int i = 0; i < layers.size(); i++) {
-      CachedLayer layer = layers.get(i);
+    write(fs, "vllm", files, (file, out) -> {
+      CachedLayer layer = layers.get(file);
       long bytes = (long) whole * layer.page().tokenBytes();
       TensorInfo info = new TensorInfo(
           "kv_cache", DType.U8, List.of((long) whole, 1L, (long) layer.page().tokenBytes()), 0, bytes);
-      AtomicFile.write(fs, files.get(i), out -> {
-        try (CachedKeys keys = new CachedKeys(layer, conf)) {
-          out.write(SafetensorsHeader.encode(List.of(info), SafetensorsHeader.FORMAT_PT));
-          for (int page = 0; page < whole / pageTokens; page++) {
-            ByteBuffer image = keys.page(page);
-            out.write(image.array(), 0, image.remaining());
-          }
+      try (CachedKeys keys = new CachedKeys(layer, conf)) {
+        out.write(SafetensorsHeader.encode(List.of(info), SafetensorsHeader.FORMAT_PT));
+        for (int page = 0; page < whole / pageTokens; page++) {
+          ByteBuffer image = keys.page(page);
+          out.write(image.array(), 0, image.remaining());
         }
-      });
-    }
-
+      }
+    });
     return layers.size();
   }
 }

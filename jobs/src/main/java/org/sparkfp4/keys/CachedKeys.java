@@ -11,10 +11,10 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.sparkfp4.files.RawFileSystem;
 import org.sparkfp4.formats.KeyPage;
 import org.sparkfp4.safetensors.DType;
 import org.sparkfp4.safetensors.InvalidSafetensorsException;
-import org.sparkfp4.safetensors.RawFileSystem;
 import org.sparkfp4.safetensors.SafetensorsHeader;
 import org.sparkfp4.safetensors.TensorInfo;
 

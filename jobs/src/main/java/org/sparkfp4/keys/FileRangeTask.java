@@ -7,31 +7,41 @@ import org.apache.spark.TaskContext;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.util.ArrowUtils;
 import org.apache.spark.util.SerializableConfiguration;
+import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.kernels.KeyKernels;
-import org.sparkfp4.safetensors.FileRanges;
-import org.sparkfp4.sink.BadSourceException;
-import org.sparkfp4.sink.StagedFile;
+import org.sparkfp4.output.BadSourceException;
+import org.sparkfp4.output.StagedFile;
+import org.sparkfp4.output.TaskFiles;
+import org.sparkfp4.output.TaskOutput;
+import org.sparkfp4.output.WritingTask;
+import org.sparkfp4.source.FileRanges;
 import scala.collection.Iterator;
 
 /** Writes a range whose rows are in files: pages are gathered by the slot map, rows are read as they follow. */
-final class FileRangeTask extends KeyTask<Integer> {
+final class FileRangeTask extends WritingTask<KeyPlan, Integer> {
   /** Rows that are read although they go elsewhere, rather than reading twice. */
   private static final int MAX_GAP = 16;
 
-  FileRangeTask(Broadcast<KeyPlan> plan, Broadcast<SerializableConfiguration> conf, TaskSettings settings) {
-    super(plan, conf, settings);
+  private final KernelChoice kernels;
+  private final String read;
+
+  /** @param read how local files are read: mmap or pread */
+  FileRangeTask(Broadcast<KeyPlan> plan, Broadcast<SerializableConfiguration> conf, TaskOutput output,
+      KernelChoice kernels, String read) {
+    super(plan, conf, output);
+    this.kernels = kernels;
+    this.read = read;
   }
 
   @Override
-  void write(TaskContext context, Iterator<Integer> ids) throws IOException {
+  protected void write(TaskContext context, Iterator<Integer> ids, TaskFiles output) throws IOException {
     while (ids.hasNext()) {
       CacheRange range = plan().ranges().get(ids.next());
       CacheTensor tensor = plan().tensors().get(range.tensor());
       try (BufferAllocator allocator = ArrowUtils.rootAllocator().newChildAllocator("keys", 0, Long.MAX_VALUE);
-          FileRanges files = new FileRanges(plan().files(), settings().read(), conf());
-          RangeImage image =
-              new RangeImage(plan(), range, KeyKernels.chosen(settings().kernels()), allocator);
-          StagedFile file = begin(output(), range.id(), range.file(), true, context)) {
+          FileRanges files = new FileRanges(plan().files(), read, conf());
+          RangeImage image = new RangeImage(plan(), range, KeyKernels.chosen(kernels), allocator);
+          StagedFile file = output.beginPart(range.id(), range.file())) {
         switch (tensor.kind()) {
           case ROWS -> readRows(tensor, image, files, allocator);
           case TOPK -> fillRows(tensor, image, files, allocator);
@@ -40,7 +50,7 @@ final class FileRangeTask extends KeyTask<Integer> {
 
         files.requireUnchanged();
         image.write(file);
-        file.finish(range.id(), plan().fingerprint());
+        output.finish(file, range.id(), plan().fingerprint());
       }
     }
   }

@@ -16,12 +16,13 @@ import java.util.TreeMap;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
-import org.sparkfp4.safetensors.ChildPath;
-import org.sparkfp4.safetensors.Utf8Json;
-import org.sparkfp4.sink.AtomicFile;
-import org.sparkfp4.sink.LinkCheck;
-import org.sparkfp4.sink.ShardRecord;
-import org.sparkfp4.sink.StagingFolder;
+import org.sparkfp4.files.AtomicFile;
+import org.sparkfp4.files.ChildPath;
+import org.sparkfp4.files.Utf8Json;
+import org.sparkfp4.output.OwnFolder;
+import org.sparkfp4.output.RunKind;
+import org.sparkfp4.output.ShardRecord;
+import org.sparkfp4.output.StagingFolder;
 
 /** The folder of a cache: files of layers, an index that is written last, and what a run needs to be resumed. */
 final class KeyFolder {
@@ -59,21 +60,7 @@ final class KeyFolder {
 
   /** Refuses a folder that holds somebody else's files, which are never removed or overwritten. */
   void requireOwn() throws IOException {
-    if (!fs.exists(path)) {
-      return;
-    }
-
-    if (!fs.getFileStatus(path).isDirectory()) {
-      throw new IOException("Cannot write to " + path + ": it is a file; choose an empty folder, or one to be made");
-    }
-
-    LinkCheck.require(fs, path);
-    staging.requireNoRunOf(List.of(StagingFolder.CHECKPOINT_PLAN, StagingFolder.CONVERSION_PLAN));
-    FileStatus[] entries = fs.listStatus(path);
-    if (entries.length > 0 && !fs.exists(staging.root()) && read(index()) == null) {
-      throw new IOException("Cannot write to " + path + ": it is not empty and holds no cache of Spark FP4 (it has "
-          + entries[0].getPath().getName() + "); choose an empty folder");
-    }
+    OwnFolder.require(staging, RunKind.CACHE, () -> read(index()) != null);
   }
 
   /**
@@ -109,11 +96,24 @@ final class KeyFolder {
     for (Path file : new Path[] {index(), staging.plan()}) {
       JsonNode there = read(file);
       if (there != null && !plan.fingerprint().equals(there.at("/metadata/fingerprint").asText())) {
+        List<String> differences = differences(there.at("/metadata/options"), options(plan.options()));
         throw new IOException("Cannot write to " + path + ": it holds a "
-            + (file.equals(index()) ? "cache" : "begun run") + " of other keys or options (from "
-            + there.at("/metadata/input").asText() + ", " + there.at("/metadata/options").asText() + "). Use another folder, or --overwrite to replace it");
+            + (file.equals(index()) ? "cache" : "begun run") + " of other "
+            + (differences.isEmpty() ? "keys" : "options (" + String.join(", ", differences) + ")") + ", from "
+            + there.at("/metadata/input").asText() + ". Use another folder, or --overwrite to replace it");
       }
     }
+  }
+
+  private static List<String> differences(JsonNode there, JsonNode here) {
+    List<String> differences = new ArrayList<>();
+    here.fields().forEachRemaining(option -> {
+      JsonNode other = there.path(option.getKey());
+      if (!other.asText().equals(option.getValue().asText())) {
+        differences.add(option.getKey() + " " + other.asText() + " there, " + option.getValue().asText() + " here");
+      }
+    });
+    return differences;
   }
 
   /** A file of ours, or null where there is none; one that a crash cut short is none. */
@@ -147,7 +147,7 @@ final class KeyFolder {
   Map<Integer, ShardRecord> finished(KeyPlan plan) throws IOException {
     Map<Integer, ShardRecord> records = new TreeMap<>(staging.finished());
     Map<String, Long> lengths = lengths(path);
-    lengths.putAll(lengths(KeyTask.parts(staging)));
+    lengths.putAll(lengths(staging.parts()));
     records.values().removeIf(record -> !record.fingerprint().equals(plan.fingerprint())
         || !Long.valueOf(record.length()).equals(lengths.get(record.file())));
     return records;
@@ -169,7 +169,7 @@ final class KeyFolder {
     if (overwrite) {
       fs.delete(index(), false);
       staging.clearRun();
-      fs.delete(KeyTask.parts(staging), true);
+      fs.delete(staging.parts(), true);
       for (String name : lengths(path).keySet()) {
         if (name.matches(FILE)) {
           fs.delete(new Path(path, name), false);
@@ -181,17 +181,27 @@ final class KeyFolder {
 
     staging.sweepAttempts();
     ObjectNode begun = JSON.createObjectNode();
-    begun.set("metadata", metadata(plan));
+    begun.set(RunKind.CACHE.planField(), metadata(plan));
     AtomicFile.write(fs, staging.plan(), JSON.writeValueAsBytes(begun));
   }
 
   private static ObjectNode metadata(KeyPlan plan) {
-    return JSON.createObjectNode()
+    ObjectNode metadata = JSON.createObjectNode()
         .put("format", CacheMetadata.FORMAT)
-        .put("input", plan.input())
-        .put("options", plan.options().toString())
-        .put("fingerprint", plan.fingerprint())
-        .put("total_size", plan.bytes());
+        .put("input", plan.input());
+    metadata.set("options", options(plan.options()));
+    return metadata.put("fingerprint", plan.fingerprint()).put("total_size", plan.bytes());
+  }
+
+  private static ObjectNode options(KeyOptions options) {
+    return JSON.createObjectNode()
+        .put("page-tokens", options.pageTokens())
+        .put("pages", options.pages())
+        .put("eps", options.eps() == null ? "none" : options.eps().toString())
+        .put("round-norm-to-bf16", options.roundNormToBf16())
+        .put("hadamard", options.hadamard())
+        .put("scale-rule", options.rule().text())
+        .put("model", options.model());
   }
 
   /** Writes the index, with which there is a cache. */

@@ -1,30 +1,24 @@
 package org.sparkfp4.keys;
 
 import java.io.IOException;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.UUID;
 import java.util.stream.IntStream;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.broadcast.Broadcast;
-import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.util.SerializableConfiguration;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.sparkfp4.files.FreeSpace;
 import org.sparkfp4.kernels.KernelChoice;
-import org.sparkfp4.sink.BadSourceException;
-import org.sparkfp4.sink.FreeSpace;
-import org.sparkfp4.sink.OutputLock;
-import org.sparkfp4.sink.ShardRecord;
-import scala.jdk.javaapi.CollectionConverters;
-import scala.reflect.ClassTag$;
-import scala.runtime.AbstractFunction2;
-import scala.runtime.BoxedUnit;
+import org.sparkfp4.output.OutputLock;
+import org.sparkfp4.output.ShardRecord;
+import org.sparkfp4.output.TaskOutput;
+import org.sparkfp4.output.WritingJob;
 
 /** Makes a cache of keys: ranges of pages, then layers, then the index. */
 public final class KeyJob {
@@ -109,13 +103,17 @@ public final class KeyJob {
     FreeSpace.require(folder.fs(), folder.path(), Math.max(0, 2 * plan.bytes() - there));
   }
 
+  private static String counted(List<Integer> items, String name) {
+    return items.size() + " " + name + (items.size() == 1 ? "" : "s");
+  }
+
   private void writeMissing() throws IOException {
     JavaSparkContext context = JavaSparkContext.fromSparkContext(spark.sparkContext());
     Broadcast<KeyPlan> planned = context.broadcast(plan);
     Broadcast<SerializableConfiguration> conf =
         context.broadcast(new SerializableConfiguration(spark.sessionState().newHadoopConf()));
-    TaskSettings settings = new TaskSettings(folder.path().toString(), commit,
-        UUID.randomUUID().toString().substring(0, 8), kernels, spark.conf().get("spark.fp4.read", "mmap"));
+    TaskOutput output = TaskOutput.ofNewRun(folder.path(), commit);
+    WritingJob tasks = new WritingJob(spark.sparkContext(), "quantize-keys", plan.fingerprint());
     try {
       Map<Integer, ShardRecord> finished = folder.finished(plan);
       List<Integer> layers = IntStream.range(0, plan.layers().size()).boxed()
@@ -127,65 +125,21 @@ public final class KeyJob {
           .filter(id -> !finished.containsKey(id))
           .toList();
       if (!finished.isEmpty()) {
-        LOG.info("Resuming: {} ranges and {} layers are to be written", ranges.size(), layers.size());
+        LOG.info("Resuming: to be written are {} and {}", counted(ranges, "range"), counted(layers, "layer"));
       }
 
       if (table == null) {
-        run(context.parallelize(ranges, Math.max(1, ranges.size())).rdd(), all(ranges.size()),
-            new FileRangeTask(planned, conf, settings), "ranges");
+        String read = spark.conf().get("spark.fp4.read", "mmap");
+        tasks.run(ranges, new FileRangeTask(planned, conf, output, kernels, read), "ranges");
       } else if (!ranges.isEmpty()) {
-        run(table.partitioned(plan, ranges), ranges, new TableRangeTask(planned, conf, settings, table.isBinary()),
-            "ranges");
+        tasks.run(table.partitioned(plan, ranges), ranges,
+            new TableRangeTask(planned, conf, output, kernels, table.isBinary()), "ranges");
       }
 
-      run(context.parallelize(layers, Math.max(1, layers.size())).rdd(), all(layers.size()),
-          new LayerTask(planned, conf, settings, writer), "layers");
+      tasks.run(layers, new LayerTask(planned, conf, output, writer), "layers");
     } finally {
       planned.destroy();
       conf.destroy();
-    }
-  }
-
-  private static List<Integer> all(int count) {
-    return IntStream.range(0, count).boxed().toList();
-  }
-
-  /** Runs a task for each of the partitions; the first refusal ends the job. */
-  private <T> void run(RDD<T> rdd, List<Integer> partitions, KeyTask<T> task, String what) {
-    String group = "sparkfp4-" + plan.fingerprint();
-    spark.sparkContext().setJobGroup(group, "quantize-keys: " + what, false);
-    try {
-      List<Object> indices = new ArrayList<>(partitions);
-      spark.sparkContext().runJob(rdd, task, CollectionConverters.asScala(indices).toSeq(), new Refusals(),
-          ClassTag$.MODULE$.apply(TaskResult.class));
-    } catch (RuntimeException e) {
-      // a refusal ends the job while its other tasks run on
-      spark.sparkContext().cancelJobGroup(group);
-      throw refusalOr(e);
-    } finally {
-      spark.sparkContext().clearJobGroup();
-    }
-  }
-
-  private static RuntimeException refusalOr(RuntimeException e) {
-    for (Throwable cause = e; cause != null; cause = cause.getCause()) {
-      if (cause instanceof BadSourceException bad) {
-        return new InvalidKeysException(bad.getMessage());
-      }
-    }
-
-    return e;
-  }
-
-  /** Thrown on the driver, a refusal ends the job at once. */
-  private static final class Refusals extends AbstractFunction2<Object, TaskResult, BoxedUnit> {
-    @Override
-    public BoxedUnit apply(Object partition, TaskResult result) {
-      if (result.refusal() != null) {
-        throw new BadSourceException(result.refusal());
-      }
-
-      return BoxedUnit.UNIT;
     }
   }
 }

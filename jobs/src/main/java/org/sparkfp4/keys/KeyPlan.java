@@ -1,14 +1,11 @@
 package org.sparkfp4.keys;
 
 import java.io.Serializable;
-import java.nio.charset.StandardCharsets;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.HexFormat;
 import java.util.List;
-import org.sparkfp4.safetensors.SlabFile;
+import org.sparkfp4.files.Sha256;
+import org.sparkfp4.source.SlabFile;
 
 /**
  * What a run does, from headers and slot maps alone.
@@ -71,15 +68,10 @@ record KeyPlan(String input, KeyOptions options, List<SlabFile> files, List<Cach
     files.forEach(file -> all.append(file).append('\n'));
     for (CacheTensor tensor : tensors) {
       all.append(tensor.name().length()).append(' ').append(tensor.name()).append(' ').append(tensor.shape())
-          .append(' ').append(tensor.type()).append(' ').append(Arrays.hashCode(tensor.weight())).append(' ')
-          .append(Arrays.hashCode(tensor.bias())).append('\n');
+          .append(' ').append(tensor.type()).append(' ').append(Sha256.hex(Arrays.toString(tensor.weight()))).append(' ')
+          .append(Sha256.hex(Arrays.toString(tensor.bias()))).append('\n');
     }
 
-    try {
-      MessageDigest sha256 = MessageDigest.getInstance("SHA-256");
-      return HexFormat.of().formatHex(sha256.digest(all.append(source).toString().getBytes(StandardCharsets.UTF_8)));
-    } catch (NoSuchAlgorithmException e) {
-      throw new IllegalStateException("Cannot find SHA-256, which every JDK has", e);
-    }
+    return Sha256.hex(all.append(source).toString());
   }
 }

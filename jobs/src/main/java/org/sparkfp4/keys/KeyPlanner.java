@@ -10,12 +10,13 @@ import java.util.TreeSet;
 import org.apache.arrow.memory.BufferAllocator;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.sql.util.ArrowUtils;
+import org.sparkfp4.checkpoint.NaturalOrder;
 import org.sparkfp4.formats.ElementType;
 import org.sparkfp4.formats.Fp8DsMla;
 import org.sparkfp4.formats.KeyPage;
 import org.sparkfp4.formats.Mxfp4Codec;
 import org.sparkfp4.safetensors.DType;
-import org.sparkfp4.safetensors.FileRanges;
+import org.sparkfp4.source.FileRanges;
 
 /** Finds the layers of an input and what becomes of them; what names and shapes show to be wrong is refused here. */
 final class KeyPlanner {

@@ -14,6 +14,7 @@ import static org.apache.spark.sql.functions.min;
 import static org.apache.spark.sql.functions.size;
 import static org.apache.spark.sql.functions.sum;
 import static org.apache.spark.sql.functions.when;
+import static org.apache.spark.sql.functions.xxhash64;
 
 import java.io.IOException;
 import java.io.Serializable;
@@ -23,6 +24,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
@@ -65,13 +67,28 @@ final class KeyTable {
    */
   record Layer(String name, int dim, ElementType type, long tokens, long largestSlot) {}
 
-  private KeyTable(String name, Dataset<Row> rows, ElementType type, boolean isBinary, String state) {
+  /** @param files names, lengths and times of the files that the table is read from; empty where it has none */
+  private KeyTable(String name, Dataset<Row> rows, ElementType type, boolean isBinary, String files) {
     this.name = name;
     this.rows = rows;
     this.type = type;
     this.isBinary = isBinary;
-    this.state = state;
     this.layers = summarise();
+    this.state = files.isEmpty() ? digest() : files;
+  }
+
+  /**
+   * What tells the rows of a table without files of its own (a database's, a catalog's) from others, in whatever order
+   * they come: how many a layer has and the sum of their hashes. It costs another pass over the keys.
+   */
+  private String digest() {
+    return rows.groupBy("layer")
+        .agg(count(lit(1)), sum(xxhash64(col("slot"), col("key")).cast("decimal(20, 0)")))
+        .orderBy("layer")
+        .collectAsList()
+        .stream()
+        .map(row -> row.getString(0) + " " + row.getLong(1) + " " + row.getDecimal(2) + "\n")
+        .collect(Collectors.joining());
   }
 
   /**
@@ -111,7 +128,7 @@ final class KeyTable {
     requireWholeSlots(source, table);
     Dataset<Row> rows = table.select(col("layer").cast("string"), col("slot").cast("bigint"), col("key"));
     return new KeyTable(source, rows, isBinary ? ElementType.of(keyType) : ElementType.F32, isBinary,
-        state(table, spark.sessionState().newHadoopConf()));
+        files(table, spark.sessionState().newHadoopConf()));
   }
 
   /** A list or a struct would become a text that looks like none of the layers' names. */
@@ -148,8 +165,8 @@ final class KeyTable {
     }
   }
 
-  /** Names, lengths and times of the files that it was read from, as far as it was. */
-  private static String state(Dataset<Row> table, Configuration conf) throws IOException {
+  /** Names, lengths and times of the files that it is read from; empty where Spark knows of none. */
+  private static String files(Dataset<Row> table, Configuration conf) throws IOException {
     StringBuilder state = new StringBuilder();
     for (String file : new TreeSet<>(Arrays.asList(table.inputFiles()))) {
       Path path = new Path(URI.create(file));

@@ -19,12 +19,13 @@ import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.util.ArrowUtils;
 import org.apache.spark.util.SerializableConfiguration;
+import org.sparkfp4.checkpoint.NaturalOrder;
+import org.sparkfp4.files.RawFileSystem;
 import org.sparkfp4.formats.ElementType;
 import org.sparkfp4.formats.Mxfp4Codec;
 import org.sparkfp4.formats.ScaleRule;
-import org.sparkfp4.safetensors.FileRanges;
-import org.sparkfp4.safetensors.RawFileSystem;
-import org.sparkfp4.safetensors.SlabFile;
+import org.sparkfp4.source.FileRanges;
+import org.sparkfp4.source.SlabFile;
 
 /** Holds a cache against the keys that it was made from: bytes by the reference, and what an indexer makes of them. */
 public final class KeyVerification {

@@ -4,66 +4,51 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
-import org.apache.hadoop.fs.FSDataInputStream;
-import org.apache.hadoop.fs.Path;
 import org.apache.spark.TaskContext;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.util.SerializableConfiguration;
+import org.sparkfp4.files.Sha256;
+import org.sparkfp4.output.StagedFile;
+import org.sparkfp4.output.TaskFiles;
+import org.sparkfp4.output.TaskOutput;
+import org.sparkfp4.output.WritingTask;
 import org.sparkfp4.safetensors.SafetensorsHeader;
 import org.sparkfp4.safetensors.TensorInfo;
-import org.sparkfp4.sink.Sha256;
-import org.sparkfp4.sink.StagedFile;
 import scala.collection.Iterator;
 
 /** Puts the ranges of a layer together: its header, which has the checksum of what follows, then their bytes. */
-final class LayerTask extends KeyTask<Integer> {
+final class LayerTask extends WritingTask<KeyPlan, Integer> {
   /** A page of memory and of storage. */
   private static final int ALIGNMENT = 4096;
-
-  private static final int PIECE = 1 << 20;
 
   private final String writer;
 
   /** @param writer the product's name and version */
-  LayerTask(Broadcast<KeyPlan> plan, Broadcast<SerializableConfiguration> conf, TaskSettings settings, String writer) {
-    super(plan, conf, settings);
+  LayerTask(Broadcast<KeyPlan> plan, Broadcast<SerializableConfiguration> conf, TaskOutput output, String writer) {
+    super(plan, conf, output);
     this.writer = writer;
   }
 
-  /** Takes bytes as they are read. */
-  private interface Sink {
-    void take(byte[] bytes, int length) throws IOException;
-  }
-
   @Override
-  void write(TaskContext context, Iterator<Integer> ids) throws IOException {
+  protected void write(TaskContext context, Iterator<Integer> ids, TaskFiles output) throws IOException {
     while (ids.hasNext()) {
       int id = ids.next();
       CacheLayer layer = plan().layers().get(id);
-      Output output = output();
       Sha256 sha256 = new Sha256();
-      read(output, layer, (bytes, length) -> sha256.update(ByteBuffer.wrap(bytes, 0, length)));
+      read(output, layer, sha256::update);
       int record = plan().record(id);
-      try (StagedFile file = begin(output, record, layer.file(), false, context)) {
+      try (StagedFile file = output.begin(record, layer.file())) {
         file.write(ByteBuffer.wrap(header(layer, sha256.hex())));
-        read(output, layer, (bytes, length) -> file.write(ByteBuffer.wrap(bytes, 0, length)));
-        file.finish(record, plan().fingerprint());
+        read(output, layer, file::write);
+        output.finish(file, record, plan().fingerprint());
       }
     }
   }
 
-  private void read(Output output, CacheLayer layer, Sink sink) throws IOException {
-    byte[] piece = new byte[PIECE];
+  private void read(TaskFiles output, CacheLayer layer, TaskFiles.Pieces pieces) throws IOException {
     for (CacheRange range : plan().rangesOf(layer)) {
-      long left = range.count() * plan().tensors().get(range.tensor()).unitBytes();
-      try (FSDataInputStream in = output.storage().fs().open(new Path(parts(output.staging()), range.file()))) {
-        while (left > 0) {
-          int length = (int) Math.min(PIECE, left);
-          in.readFully(piece, 0, length);
-          sink.take(piece, length);
-          left -= length;
-        }
-      }
+      long length = range.count() * plan().tensors().get(range.tensor()).unitBytes();
+      output.readPart(range.file(), length, pieces);
     }
   }
 

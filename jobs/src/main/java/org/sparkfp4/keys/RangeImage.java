@@ -11,8 +11,8 @@ import org.sparkfp4.formats.NonFiniteRowException;
 import org.sparkfp4.formats.RmsNorm;
 import org.sparkfp4.kernels.KeyKernel;
 import org.sparkfp4.kernels.KeyPages;
-import org.sparkfp4.sink.BadSourceException;
-import org.sparkfp4.sink.StagedFile;
+import org.sparkfp4.output.BadSourceException;
+import org.sparkfp4.output.StagedFile;
 
 /** The bytes of a range while it is made: zeros where no token is. */
 final class RangeImage implements Closeable {

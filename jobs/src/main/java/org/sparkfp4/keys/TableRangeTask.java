@@ -9,35 +9,41 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.util.ArrowUtils;
 import org.apache.spark.util.SerializableConfiguration;
+import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.kernels.KeyKernels;
-import org.sparkfp4.sink.BadSourceException;
-import org.sparkfp4.sink.StagedFile;
+import org.sparkfp4.output.BadSourceException;
+import org.sparkfp4.output.StagedFile;
+import org.sparkfp4.output.TaskFiles;
+import org.sparkfp4.output.TaskOutput;
+import org.sparkfp4.output.WritingTask;
 import scala.collection.Iterator;
 
 /** Writes the range whose number is the partition's, from rows (range INT, slot BIGINT, key) in any order. */
-final class TableRangeTask extends KeyTask<InternalRow> {
+final class TableRangeTask extends WritingTask<KeyPlan, InternalRow> {
   private static final int RANGE = 0;
   private static final int SLOT = 1;
   private static final int KEY = 2;
 
+  private final KernelChoice kernels;
   private final boolean isBinary;
 
   /** @param isBinary whether keys are BINARY; else ARRAY of FLOAT */
-  TableRangeTask(Broadcast<KeyPlan> plan, Broadcast<SerializableConfiguration> conf, TaskSettings settings,
-      boolean isBinary) {
-    super(plan, conf, settings);
+  TableRangeTask(Broadcast<KeyPlan> plan, Broadcast<SerializableConfiguration> conf, TaskOutput output,
+      KernelChoice kernels, boolean isBinary) {
+    super(plan, conf, output);
+    this.kernels = kernels;
     this.isBinary = isBinary;
   }
 
   @Override
-  void write(TaskContext context, Iterator<InternalRow> rows) throws IOException {
+  protected void write(TaskContext context, Iterator<InternalRow> rows, TaskFiles output) throws IOException {
     CacheRange range = plan().ranges().get(context.partitionId());
     CacheTensor tensor = plan().tensors().get(range.tensor());
     int keyBytes = tensor.dim() * tensor.type().bytes();
     try (BufferAllocator allocator = ArrowUtils.rootAllocator().newChildAllocator("keys", 0, Long.MAX_VALUE);
-        RangeImage image = new RangeImage(plan(), range, KeyKernels.chosen(settings().kernels()), allocator);
+        RangeImage image = new RangeImage(plan(), range, KeyKernels.chosen(kernels), allocator);
         ArrowBuf keys = allocator.buffer((long) RangeImage.BATCH * keyBytes);
-        StagedFile file = begin(output(), range.id(), range.file(), true, context)) {
+        StagedFile file = output.beginPart(range.id(), range.file())) {
       long[] slots = new long[RangeImage.BATCH];
       int count = 0;
       while (rows.hasNext()) {
@@ -63,7 +69,7 @@ final class TableRangeTask extends KeyTask<InternalRow> {
 
       insert(image, keys, slots, count);
       image.write(file);
-      file.finish(range.id(), plan().fingerprint());
+      output.finish(file, range.id(), plan().fingerprint());
     }
   }
 

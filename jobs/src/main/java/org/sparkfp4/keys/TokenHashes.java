@@ -2,6 +2,7 @@ package org.sparkfp4.keys;
 
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
@@ -36,6 +37,11 @@ final class TokenHashes {
     ByteBuffer ids = ByteBuffer.allocate(count * Long.BYTES).order(ByteOrder.LITTLE_ENDIAN);
     ids.asLongBuffer().put(Arrays.copyOf(tokens, count));
     return HexFormat.of().formatHex(digest("MD5", ids.array()));
+  }
+
+  /** SHA-256 of a text, in hexadecimal digits. */
+  static String text(String text) {
+    return HexFormat.of().formatHex(digest("SHA-256", text.getBytes(StandardCharsets.UTF_8)));
   }
 
   private static byte[] digest(String algorithm, byte[] bytes) {

@@ -3,6 +3,7 @@ package org.sparkfp4.layouts;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.List;
+import org.sparkfp4.checkpoint.Checkpoint;
 
 /** The output's config.json. */
 final class ConfigJson {
@@ -22,14 +23,14 @@ final class ConfigJson {
     }
 
     config.set(QUANTIZATION, quantization);
-    return new ConfigFile("config.json", config);
+    return new ConfigFile(Checkpoint.CONFIG, config);
   }
 
   /** The same for an output of which the rest of the source's config.json, how it is stored included, stays true. */
   static ConfigFile withStorage(ObjectNode source, ObjectNode quantization) {
     ObjectNode config = source.deepCopy();
     config.set(QUANTIZATION, quantization);
-    return new ConfigFile("config.json", config);
+    return new ConfigFile(Checkpoint.CONFIG, config);
   }
 
   static ObjectNode object() {

@@ -2,6 +2,7 @@ package org.sparkfp4.layouts;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.List;
+import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.ModelConfig;
 import org.sparkfp4.formats.Nvfp4;
 import org.sparkfp4.plan.CarriedTensor;
@@ -57,7 +58,7 @@ final class HybridFp8 {
     ObjectNode nested = ModelOptLayout.nested("MIXED_PRECISION", exclusions);
     ((ObjectNode) nested.path("quantization")).set("quantized_layers", layers);
     return List.of(
-        ConfigJson.withStorage(sourceConfig, config), new ConfigFile("hf_quant_config.json", nested));
+        ConfigJson.withStorage(sourceConfig, config), new ConfigFile(Checkpoint.QUANT_CONFIG, nested));
   }
 
   private static void require(boolean condition, String why) {

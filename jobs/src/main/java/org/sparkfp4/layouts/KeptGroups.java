@@ -66,7 +66,9 @@ final class KeptGroups {
   }
 
   private List<CarriedTensor> fp8(KeptWeight kept, StoredParts parts, WeightScheme scheme) {
-    kept.require(scheme.scales() != ScaleType.E8M0, "compressed-tensors has no FP8 with E8M0 scales in blocks");
+    kept.require(
+        scheme.scales() != ScaleType.E8M0,
+        "layout compressed-tensors keeps no FP8 with E8M0 scales; layout modelopt keeps MXFP8");
     kept.require(
         !isBlocks(scheme) || (scheme.blockRows() == FP8_BLOCK && scheme.blockCols() == FP8_BLOCK),
         "runtimes have FP8 of compressed-tensors with a scale a tensor, a row or a block of 128 x 128");

@@ -3,6 +3,7 @@ package org.sparkfp4.layouts;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.List;
+import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.ModelConfig;
 import org.sparkfp4.checkpoint.StoredParts;
 import org.sparkfp4.checkpoint.StoredWeight;
@@ -71,7 +72,7 @@ final class ModelOptLayout implements Layout {
     // vLLM refuses W4A16_NVFP4 in the nested form
     return List.of(
         ConfigJson.with(sourceConfig, flat),
-        new ConfigFile("hf_quant_config.json", weightOnly ? flat : nested("NVFP4", exclusions)));
+        new ConfigFile(Checkpoint.QUANT_CONFIG, weightOnly ? flat : nested("NVFP4", exclusions)));
   }
 
   private static ObjectNode flat(boolean weightOnly, List<String> exclusions) {

@@ -15,6 +15,9 @@ import org.sparkfp4.safetensors.DType;
  * other is carried over.
  */
 public final class ActivationPlanner {
+  /** What the options of such a plan have for targets. */
+  public static final String TARGETS = "activations";
+
   private static final String INPUT = ".input";
   private static final List<DType> READABLE = List.of(DType.BF16, DType.F16, DType.F32);
 
@@ -56,8 +59,8 @@ public final class ActivationPlanner {
         LocatedTensor known = names.putIfAbsent(tensor.name(), tensor);
         if (known != null) {
           throw new IllegalArgumentException("Cannot quantize " + tensor.name() + " of " + tensor.file() + ": "
-              + known.file() + " has a tensor of that name too, and the output has room for one; give one of the files "
-              + "as --input at a time");
+              + known.file() + " has a tensor of that name too, and the output has one of each name; give a file at a "
+              + "time, each with an --output of its own");
         }
 
         String reason = reason(tensor);

@@ -14,8 +14,8 @@ import java.util.TreeMap;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
-import org.sparkfp4.safetensors.RawFileSystem;
-import org.sparkfp4.safetensors.Utf8Json;
+import org.sparkfp4.files.RawFileSystem;
+import org.sparkfp4.files.Utf8Json;
 
 /**
  * {@code amax.json}: the largest magnitude of each cut unit, found by a job before the main one; exact to the bit. It is

@@ -14,9 +14,9 @@ public record InputScale(float value, Origin origin) {
   public enum Origin {
     /** The unit's own activations. */
     MEASURED,
-    /** The largest of the other experts', as no token reached this one. */
+    /** The largest of the other experts', as no token reached this one, or none but zeros. */
     PEERS,
-    /** No activations were seen. */
+    /** No activations were seen, or none but zeros. */
     ASSUMED
   }
 }

@@ -17,9 +17,9 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
-import org.sparkfp4.safetensors.AtomicRename;
-import org.sparkfp4.safetensors.RawFileSystem;
-import org.sparkfp4.safetensors.Utf8Json;
+import org.sparkfp4.files.AtomicRename;
+import org.sparkfp4.files.RawFileSystem;
+import org.sparkfp4.files.Utf8Json;
 
 /** {@code plan.json}: a plan as Jackson writes its records. It may have tens of megabytes and is streamed. */
 public final class PlanFile {

@@ -46,20 +46,9 @@ public record PlanOptions(
     return scaleSearch.equals(GPTQ);
   }
 
-  /** The same options with another selection. */
-  public PlanOptions withSelection(Selection other) {
-    return new PlanOptions(
-        layout, scaleSearch, targets, weightOnly, maxShardBytes, other, keepSourcePrecision, statistics);
-  }
-
   /** The same options with another layout. */
   public PlanOptions withLayout(String other) {
     return new PlanOptions(
         other, scaleSearch, targets, weightOnly, maxShardBytes, selection, keepSourcePrecision, statistics);
-  }
-
-  /** The same options, and what is not quantized stays stored as the source has it. */
-  public PlanOptions keepingSourcePrecision() {
-    return new PlanOptions(layout, scaleSearch, targets, weightOnly, maxShardBytes, selection, true, statistics);
   }
 }

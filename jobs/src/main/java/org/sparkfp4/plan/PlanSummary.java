@@ -146,8 +146,16 @@ public record PlanSummary(
     String named = String.join(", ", units.subList(0, listed))
         + (units.size() > listed ? " and " + (units.size() - listed) + " more units" : "");
     return origin == InputScale.Origin.PEERS
-        ? "no token reached " + named + ": they have the largest input scale of the other experts"
-        : "no statistics of " + named + ": their input scale is 1.0";
+        ? "no token, or none but zeros, reached " + named + ": they have the largest input scale of the other experts"
+        : "no statistics, or none but of zeros, of " + named + ": their input scale is 1.0";
+  }
+
+  /** The same of an output whose files are made from the plan's: theirs instead. */
+  public PlanSummary withFiles(long tensors, List<ShardSize> files) {
+    return new PlanSummary(
+        family, options, tensorsIn, tensors, bytesIn, files.stream().mapToLong(ShardSize::bytes).sum(), parameters,
+        quantizedParameters, units, cutUnits, slabBytes, taskBytes, files, kept, dequantized, dequantizedBytes, carried,
+        carriedBytes, dropped, inputScales, warnings);
   }
 
   /** The share of parameters that become FP4, 0 to 1. */

@@ -22,25 +22,25 @@ final class PlanSummaryText {
         summary.family(), options.weightOnly() ? "W4A16" : "W4A4", options.layout(), options.targets(),
         options.scaleSearch());
     line(text, "tensors", "%,d in, %,d out", summary.tensorsIn(), summary.tensorsOut());
-    line(text, "bytes", "%s in, %s out (%.3f)", size(summary.bytesIn()), size(summary.bytesOut()),
+    line(text, "bytes", "%s in, %s out (%.3f)", ByteSize.format(summary.bytesIn()), ByteSize.format(summary.bytesOut()),
         (double) summary.bytesOut() / summary.bytesIn());
     line(text, "parameters", "%,d, of which %.1f %% are quantized", summary.parameters(),
         100 * summary.quantizedShare());
     line(text, "units", "%,d, of which %,d are over %s and cut", summary.units(), summary.cutUnits(),
-        size(summary.slabBytes()));
+        ByteSize.format(summary.slabBytes()));
     line(text, "memory", "%s a task at most: a slab of the source, mapped, and its output",
-        size(summary.taskBytes()));
+        ByteSize.format(summary.taskBytes()));
     shards(text, summary.shards());
     line(text, "kept", "%s", summary.kept().entrySet().stream()
         .map(entry -> String.format(Locale.ROOT, "%s (%,d)", entry.getKey(), entry.getValue()))
         .collect(Collectors.joining("; ")));
     if (!summary.carried().isEmpty()) {
-      line(text, "as stored", "%s: in the source's precision, %s", summary.carriedText(), size(summary.carriedBytes()));
+      line(text, "as stored", "%s: in the source's precision, %s", summary.carriedText(), ByteSize.format(summary.carriedBytes()));
     }
 
     if (summary.dropped() > 0) {
       line(text, "to BF16", "%,d tensors that the source stores quantized, %s; its scales and shapes, %,d tensors, end "
-          + "here", summary.dequantized(), size(summary.dequantizedBytes()), summary.dropped());
+          + "here", summary.dequantized(), ByteSize.format(summary.dequantizedBytes()), summary.dropped());
     }
 
     if (options.statistics() != null && !options.weightOnly()) {
@@ -66,10 +66,10 @@ final class PlanSummaryText {
     if (shards.size() > LISTED_SHARDS) {
       long least = shards.stream().mapToLong(PlanSummary.ShardSize::bytes).min().orElseThrow();
       long most = shards.stream().mapToLong(PlanSummary.ShardSize::bytes).max().orElseThrow();
-      line(text, "shards", "%,d, %s to %s each", shards.size(), size(least), size(most));
+      line(text, "shards", "%,d, %s to %s each", shards.size(), ByteSize.format(least), ByteSize.format(most));
     } else {
       line(text, "shards", "%,d", shards.size());
-      shards.forEach(shard -> line(text, "", "%s  %s", shard.file(), size(shard.bytes())));
+      shards.forEach(shard -> line(text, "", "%s  %s", shard.file(), ByteSize.format(shard.bytes())));
     }
   }
 
@@ -77,18 +77,5 @@ final class PlanSummaryText {
     text.append(String.format(Locale.ROOT, "%-11s", label))
         .append(String.format(Locale.ROOT, format, values))
         .append('\n');
-  }
-
-  /** A size in the largest decimal unit that leaves a digit before the point. */
-  static String size(long bytes) {
-    String[] units = {"B", "kB", "MB", "GB", "TB", "PB"};
-    double value = bytes;
-    int unit = 0;
-    while (value >= 1000 && unit < units.length - 1) {
-      value /= 1000;
-      unit++;
-    }
-
-    return String.format(Locale.ROOT, unit == 0 ? "%.0f %s" : "%.2f %s", value, units[unit]);
   }
 }

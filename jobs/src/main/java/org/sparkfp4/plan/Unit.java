@@ -17,6 +17,9 @@ import org.sparkfp4.formats.SourceScheme;
  * @param members one to three layers, in the order in which runtimes fuse them
  */
 public record Unit(int id, String name, String scheme, long cols, List<Member> members) {
+  /** Layers of a unit at most: so many columns of payloads a row has, and as many of scales behind them. */
+  public static final int MAX_MEMBERS = 3;
+
   private static final int STRIP = 16;
 
   public Unit {

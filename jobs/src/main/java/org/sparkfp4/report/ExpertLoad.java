@@ -12,8 +12,8 @@ import java.util.List;
 import java.util.stream.IntStream;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
-import org.sparkfp4.safetensors.RawFileSystem;
-import org.sparkfp4.safetensors.Utf8Json;
+import org.sparkfp4.files.RawFileSystem;
+import org.sparkfp4.files.Utf8Json;
 
 /**
  * Tokens that each expert saw while statistics were taken.

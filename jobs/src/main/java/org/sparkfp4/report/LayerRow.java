@@ -3,7 +3,7 @@ package org.sparkfp4.report;
 import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.checkpoint.ModelFamily;
 import org.sparkfp4.formats.Nvfp4;
-import org.sparkfp4.sink.LayerError;
+import org.sparkfp4.output.LayerError;
 import org.sparkfp4.verify.Accuracy;
 import org.sparkfp4.verify.LayerCheck;
 

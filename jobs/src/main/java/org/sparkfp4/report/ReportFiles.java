@@ -9,7 +9,7 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SaveMode;
 import org.apache.spark.sql.SparkSession;
-import org.sparkfp4.safetensors.RawFileSystem;
+import org.sparkfp4.files.RawFileSystem;
 
 /**
  * Where {@code --report FILE.html} leads: the page, and beside it {@code FILE.json} and the table {@code FILE.parquet}.

@@ -15,15 +15,15 @@ import java.util.Map;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.checkpoint.ModelFamily;
+import org.sparkfp4.output.ExceptionalEvents;
+import org.sparkfp4.output.LayerError;
+import org.sparkfp4.output.ShardRecord;
 import org.sparkfp4.plan.Member;
 import org.sparkfp4.plan.OutputShard;
 import org.sparkfp4.plan.PlanOptions;
 import org.sparkfp4.plan.PlanSummary;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.plan.Unit;
-import org.sparkfp4.sink.ExceptionalEvents;
-import org.sparkfp4.sink.LayerError;
-import org.sparkfp4.sink.ShardRecord;
 import org.sparkfp4.verify.LayerCheck;
 import org.sparkfp4.verify.VerificationResult;
 
@@ -47,6 +47,7 @@ public final class RunReport {
   /**
    * Of a checkpoint that was written.
    *
+   * @param summary the plan's, with the output's files, which may be made from the plan's shards
    * @param output its folder
    * @param load tokens of the experts, or null
    * @param stages what was done; empty where nothing was left to do
@@ -54,13 +55,13 @@ public final class RunReport {
   public static RunReport ofQuantize(
       String producer,
       QuantizationPlan plan,
+      PlanSummary summary,
       ModelFamily family,
       List<ShardRecord> records,
       String output,
       ExpertLoad load,
       Stages stages) {
     List<LayerRow> rows = Outliers.mark(rows(plan, family, records));
-    PlanSummary summary = PlanSummary.of(plan, family);
     return new RunReport(
         new Report(
             producer, "quantize", begun(stages), plan.input(), output, options(plan.family(), plan.options()),

@@ -7,6 +7,7 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import org.sparkfp4.output.ShardOutput;
 
 /** Bytes that wait: in memory while they are few, then in a file that is gone as soon as nobody has it open. */
 final class ByteSpool implements ShardOutput {

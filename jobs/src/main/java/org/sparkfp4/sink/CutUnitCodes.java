@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import org.sparkfp4.formats.Nvfp4;
+import org.sparkfp4.output.ShardOutput;
 import org.sparkfp4.plan.Member;
 import org.sparkfp4.plan.Slab;
 import org.sparkfp4.plan.Unit;

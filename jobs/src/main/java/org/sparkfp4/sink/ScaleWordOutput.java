@@ -2,6 +2,7 @@ package org.sparkfp4.sink;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import org.sparkfp4.output.ShardOutput;
 
 /** Exchanges bytes 1 and 2 of each word of four block scales on their way into a shard. */
 final class ScaleWordOutput implements ShardOutput {

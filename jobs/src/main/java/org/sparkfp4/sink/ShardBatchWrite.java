@@ -6,7 +6,6 @@ import java.io.IOException;
 import java.io.OutputStream;
 import java.util.Set;
 import java.util.TreeSet;
-import java.util.UUID;
 import java.util.zip.GZIPOutputStream;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.api.java.JavaSparkContext;
@@ -19,6 +18,8 @@ import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.apache.spark.util.SerializableConfiguration;
 import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.layouts.ActivationLayout;
+import org.sparkfp4.output.BadSourceException;
+import org.sparkfp4.output.TaskOutput;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.plan.ShardSelection;
 import org.sparkfp4.progress.ProgressView;
@@ -71,8 +72,7 @@ final class ShardBatchWrite implements BatchWrite {
         context.broadcast(new SerializableConfiguration(spark.sessionState().newHadoopConf())),
         new WriteTarget(
             plan.input(), plan.sources(), plan.slabBytes(), plan.options().isGptq(), kernels,
-            plan.fingerprint(), output.toString(), commit, UUID.randomUUID().toString().substring(0, 8),
-            layoutToName()));
+            plan.fingerprint(), TaskOutput.ofNewRun(output, commit), layoutToName()));
   }
 
   /** Both layouts of activations have the same names, dtypes and shapes. */

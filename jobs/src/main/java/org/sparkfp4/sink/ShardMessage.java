@@ -1,6 +1,7 @@
 package org.sparkfp4.sink;
 
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
+import org.sparkfp4.output.ShardRecord;
 
 /** What a task tells the driver of its shard. */
 public sealed interface ShardMessage extends WriterCommitMessage {

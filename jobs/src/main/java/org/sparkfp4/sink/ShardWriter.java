@@ -9,20 +9,25 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.write.DataWriter;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.sparkfp4.checkpoint.LocatedTensor;
+import org.sparkfp4.files.SourceChangedException;
 import org.sparkfp4.formats.InvalidImportanceException;
 import org.sparkfp4.formats.NonFiniteException;
 import org.sparkfp4.metrics.ProcessCounter;
+import org.sparkfp4.output.BadSourceException;
+import org.sparkfp4.output.LayerError;
+import org.sparkfp4.output.ShardRecord;
+import org.sparkfp4.output.SourceFiles;
+import org.sparkfp4.output.SourcePieces;
+import org.sparkfp4.output.StagedFile;
+import org.sparkfp4.output.TaskFiles;
 import org.sparkfp4.plan.OutputShard;
 import org.sparkfp4.plan.ShardItem;
-import org.sparkfp4.safetensors.AtomicRename;
 import org.sparkfp4.safetensors.SafetensorsHeader;
-import org.sparkfp4.safetensors.SourceChangedException;
 import org.sparkfp4.safetensors.TensorInfo;
 
 /**
@@ -34,12 +39,9 @@ final class ShardWriter implements DataWriter<InternalRow> {
 
   private final OutputShard shard;
   private final WriteTarget target;
-  private final StagingFolder staging;
-  private final Storage storage;
-  private final Path finalPath;
-  private final Path path;
-  private final ShardOutput out;
-  private final SourceFiles files;
+  private final TaskFiles files;
+  private final StagedFile out;
+  private final SourceFiles source;
   private final SinkMetrics metrics = new SinkMetrics();
   private final List<LayerError> layers = new ArrayList<>();
   private final SourcePieces pieces = new SourcePieces();
@@ -48,24 +50,9 @@ final class ShardWriter implements DataWriter<InternalRow> {
   ShardWriter(OutputShard shard, WriteTarget target, Configuration conf, long task) throws IOException {
     this.shard = shard;
     this.target = target;
-    Path output = new Path(target.output());
-    this.storage = Storage.of(output, conf, target.commit());
-    this.staging = new StagingFolder(storage.fs(), output);
-    this.finalPath = new Path(output, shard.file());
-    this.path = storage.atomicRename() ? staging.attempt(target.run(), shard.index(), task) : finalPath;
-    this.files = new SourceFiles(target.input(), target.sources(), conf, pieces);
-    this.out = open();
-  }
-
-  private ShardOutput open() throws IOException {
-    try {
-      storage.fs().mkdirs(path.getParent());
-      java.nio.file.Path local = storage.local(path);
-      return new NamedShardOutput(
-          path, local != null ? new LocalShardOutput(local) : new StreamShardOutput(storage.fs().create(path, true)));
-    } catch (IOException e) {
-      throw NamedShardOutput.failure(path, e);
-    }
+    this.source = new SourceFiles(target.input(), target.sources(), conf, pieces);
+    this.files = new TaskFiles(target.output(), conf, task);
+    this.out = files.begin(shard.index(), shard.file());
   }
 
   @Override
@@ -75,8 +62,8 @@ final class ShardWriter implements DataWriter<InternalRow> {
     try {
       writeHeader();
       UnitWriter units = new UnitWriter(out);
-      SourceCopier copier = new SourceCopier(files);
-      SourceDequantizer dequantizer = new SourceDequantizer(files, target.input(), target.kernels());
+      SourceCopier copier = new SourceCopier(source);
+      SourceDequantizer dequantizer = new SourceDequantizer(source, target.input(), target.kernels());
       for (ShardItem item : shard.items()) {
         if (item instanceof ShardItem.Copied copied) {
           copier.copy(copied.source(), out);
@@ -94,7 +81,7 @@ final class ShardWriter implements DataWriter<InternalRow> {
       }
 
       slabs.requireEnd();
-      files.requireUnchanged();
+      source.requireUnchanged();
     } catch (RuntimeException | IOException e) {
       refusal = refusal(e, slabs);
       if (refusal == null) {
@@ -146,15 +133,7 @@ final class ShardWriter implements DataWriter<InternalRow> {
       return new ShardMessage.Refused(shard.index(), refusal);
     }
 
-    String sha256 = out.finish();
-    if (!path.equals(finalPath)) {
-      AtomicRename.replace(storage.fs(), path, finalPath);
-    }
-
-    ShardRecord record =
-        new ShardRecord(
-            shard.index(), shard.file(), out.length(), sha256, target.fingerprint(), layers, pieces.joined());
-    staging.write(record);
+    ShardRecord record = files.finish(out, shard.index(), target.fingerprint(), layers, pieces.joined(), null);
     ProcessCounter.SINK_SHARDS.add(1);
     ProcessCounter.SINK_BYTES.add(record.length());
     return new ShardMessage.Finished(record);
@@ -168,18 +147,15 @@ final class ShardWriter implements DataWriter<InternalRow> {
   @Override
   public void abort() throws IOException {
     out.close();
-    if (!out.isGoneWhenUnfinished()) {
-      storage.fs().delete(path, false);
-    }
   }
 
   @Override
   public void close() {
     try {
-      files.close();
+      source.close();
       out.close();
     } catch (IOException e) {
-      throw new UncheckedIOException("Cannot close " + path, e);
+      throw new UncheckedIOException("Cannot close " + shard.file(), e);
     }
   }
 }

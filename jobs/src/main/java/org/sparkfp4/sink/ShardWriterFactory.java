@@ -35,7 +35,7 @@ final class ShardWriterFactory implements DataWriterFactory {
       OutputShard shard = JSON.readValue(in, OutputShard.class);
       return new ShardWriter(shard, target, conf.value().value(), task);
     } catch (IOException e) {
-      throw new UncheckedIOException("Cannot begin a shard in " + target.output(), e);
+      throw new UncheckedIOException("Cannot begin a shard in " + target.output().folder(), e);
     }
   }
 }

@@ -2,11 +2,12 @@ package org.sparkfp4.sink;
 
 import java.util.List;
 import org.apache.spark.sql.connector.metric.CustomMetric;
-import org.apache.spark.sql.connector.metric.CustomSumMetric;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
-import org.sparkfp4.metrics.ByteSumMetric;
+import org.sparkfp4.metrics.ByteCountMetric;
+import org.sparkfp4.metrics.CountMetric;
 import org.sparkfp4.metrics.ProcessCounter;
 import org.sparkfp4.metrics.TaskCount;
+import org.sparkfp4.output.LayerError;
 
 /** What the writer of a shard has counted so far. */
 final class SinkMetrics {
@@ -65,75 +66,39 @@ final class SinkMetrics {
   }
 
   /** Made by Spark from its class's name, as those below. */
-  public static final class Bytes extends ByteSumMetric {
-    @Override
-    public String name() {
-      return BYTES;
-    }
-
-    @Override
-    public String description() {
-      return "size of shards written";
+  public static final class Bytes extends ByteCountMetric {
+    public Bytes() {
+      super(BYTES, "size of shards written");
     }
   }
 
-  public static final class Units extends CustomSumMetric {
-    @Override
-    public String name() {
-      return UNITS;
-    }
-
-    @Override
-    public String description() {
-      return "number of units";
+  public static final class Units extends CountMetric {
+    public Units() {
+      super(UNITS, "number of units");
     }
   }
 
-  public static final class ZeroUnits extends CustomSumMetric {
-    @Override
-    public String name() {
-      return ZERO_UNITS;
-    }
-
-    @Override
-    public String description() {
-      return "number of units of zeros";
+  public static final class ZeroUnits extends CountMetric {
+    public ZeroUnits() {
+      super(ZERO_UNITS, "number of units of zeros");
     }
   }
 
-  public static final class SaturatedCodes extends CustomSumMetric {
-    @Override
-    public String name() {
-      return SATURATED;
-    }
-
-    @Override
-    public String description() {
-      return "number of codes of magnitude 6";
+  public static final class SaturatedCodes extends CountMetric {
+    public SaturatedCodes() {
+      super(SATURATED, "number of codes of magnitude 6");
     }
   }
 
-  public static final class SubnormalScales extends CustomSumMetric {
-    @Override
-    public String name() {
-      return SUBNORMAL;
-    }
-
-    @Override
-    public String description() {
-      return "number of subnormal block scales";
+  public static final class SubnormalScales extends CountMetric {
+    public SubnormalScales() {
+      super(SUBNORMAL, "number of subnormal block scales");
     }
   }
 
-  public static final class RequantizedBlocks extends CustomSumMetric {
-    @Override
-    public String name() {
-      return REQUANTIZED;
-    }
-
-    @Override
-    public String description() {
-      return "number of blocks that no exact cast could hold";
+  public static final class RequantizedBlocks extends CountMetric {
+    public RequantizedBlocks() {
+      super(REQUANTIZED, "number of blocks that no exact cast could hold");
     }
   }
 }

@@ -6,6 +6,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.sparkfp4.formats.InvalidImportanceException;
 import org.sparkfp4.formats.NonFiniteException;
 import org.sparkfp4.formats.SourceScheme;
+import org.sparkfp4.output.SourcePieces;
 import org.sparkfp4.plan.Member;
 import org.sparkfp4.plan.OutputShard;
 import org.sparkfp4.plan.Slab;
@@ -13,9 +14,6 @@ import org.sparkfp4.plan.Unit;
 
 /** Goes through the slabs of a shard in the plan's order and holds the rows that arrive against it. */
 final class SlabCursor {
-  /** Layers that a unit has at most. */
-  static final int MAX_MEMBERS = 3;
-
   private final OutputShard shard;
   private final long slabBytes;
   private final Iterator<InternalRow> rows;

@@ -3,6 +3,8 @@ package org.sparkfp4.sink;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import org.sparkfp4.checkpoint.LocatedTensor;
+import org.sparkfp4.output.ShardOutput;
+import org.sparkfp4.output.SourceFiles;
 
 /** Carries tensors over from the source byte for byte. */
 final class SourceCopier {

@@ -9,6 +9,9 @@ import org.sparkfp4.formats.SourceScheme;
 import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.kernels.Nvfp4Kernel;
 import org.sparkfp4.kernels.Nvfp4Kernels;
+import org.sparkfp4.output.BadSourceException;
+import org.sparkfp4.output.ShardOutput;
+import org.sparkfp4.output.SourceFiles;
 import org.sparkfp4.plan.ShardItem;
 import org.sparkfp4.safetensors.DType;
 

@@ -2,6 +2,7 @@ package org.sparkfp4.sink;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import org.sparkfp4.output.ShardOutput;
 
 /** Writes bytes of rows with the rows innermost, matrix by matrix: {@code [n, rows, cols]} as {@code [n, cols, rows]}. */
 final class StackedBytes {

@@ -6,6 +6,8 @@ import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.List;
 import org.sparkfp4.formats.Nvfp4;
+import org.sparkfp4.output.LayerError;
+import org.sparkfp4.output.ShardOutput;
 import org.sparkfp4.plan.Member;
 import org.sparkfp4.plan.ShardItem;
 import org.sparkfp4.plan.Slab;

@@ -3,6 +3,7 @@ package org.sparkfp4.sink;
 import java.io.Serializable;
 import java.util.List;
 import org.sparkfp4.kernels.KernelChoice;
+import org.sparkfp4.output.TaskOutput;
 import org.sparkfp4.plan.SourceFile;
 
 /**
@@ -14,9 +15,7 @@ import org.sparkfp4.plan.SourceFile;
  * @param gptq whether rows are GPTQ's
  * @param kernels that a tensor is dequantized with, which has no row in the query
  * @param fingerprint the plan's
- * @param output the output's folder
- * @param commit how shards get their names: auto, rename or direct
- * @param run the run's own id
+ * @param output where shards are written
  * @param layout what the shards' metadata calls their layout; null where tensors' names tell it
  */
 record WriteTarget(
@@ -26,8 +25,6 @@ record WriteTarget(
     boolean gptq,
     KernelChoice kernels,
     String fingerprint,
-    String output,
-    String commit,
-    String run,
+    TaskOutput output,
     String layout)
     implements Serializable {}

@@ -15,12 +15,7 @@ public final class SourceTable {
    * @throws IllegalArgumentException in one line, naming the table and the remedy, if Spark cannot
    */
   public static Dataset<Row> open(SparkSession spark, String name) {
-    int colon = name.indexOf(':');
-    if (colon < 1 || colon == name.length() - 1) {
-      throw new IllegalArgumentException(
-          "Invalid table: " + name + ", must be FORMAT:PATH, such as parquet:/data/table");
-    }
-
+    int colon = requireName(name).indexOf(':');
     try {
       return spark.read().format(name.substring(0, colon)).load(name.substring(colon + 1));
     } catch (Exception e) {
@@ -29,6 +24,21 @@ public final class SourceTable {
           + "; check its format and its path, and that a format from elsewhere is on the class path (spark-submit "
           + "--packages)", e);
     }
+  }
+
+  /**
+   * The name, where it is one.
+   *
+   * @throws IllegalArgumentException if it is not FORMAT:PATH
+   */
+  public static String requireName(String name) {
+    int colon = name.indexOf(':');
+    if (colon < 1 || colon == name.length() - 1) {
+      throw new IllegalArgumentException(
+          "Invalid table: " + name + ", must be FORMAT:PATH, such as parquet:/data/table");
+    }
+
+    return name;
   }
 
   private static String reason(Exception e) {

@@ -5,16 +5,15 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.formats.CodeType;
 
 /** Reads what ModelOpt's configuration files say of quantization; what they say wrongly is a difference. */
 final class ClaimReader {
-  static final String CONFIG = "config.json";
-
-  private static final String HF_QUANT_CONFIG = "hf_quant_config.json";
   private static final String MIXED = "MIXED_PRECISION";
   private static final Map<String, Boolean> WEIGHT_ONLY = Map.of("NVFP4", false, "W4A16_NVFP4", true);
-  private static final StoredForm FP8 = new StoredForm(CodeType.E4M3, 0, 0, true);
+  private static final Map<String, StoredForm> STORED = Map.of(
+      "FP8", new StoredForm(CodeType.E4M3, 0, 0, true), "MXFP8", new StoredForm(CodeType.E4M3, 1, 32, false));
 
   private final Differences differences;
 
@@ -44,14 +43,14 @@ final class ClaimReader {
 
     boolean hybrid = isHybrid(config);
     if (hybrid) {
-      keys(CONFIG).expect(flat, "moe_quant_algo", "NVFP4");
-      addModelOpt(CONFIG, flat, "ignore", true, claims);
+      keys(Checkpoint.CONFIG).expect(flat, "moe_quant_algo", "NVFP4");
+      addModelOpt(Checkpoint.CONFIG, flat, "ignore", true, claims);
     } else if (flat.isObject() || hfQuantConfig.isMissingNode()) {
-      addFlat(CONFIG, flat, claims);
+      addFlat(Checkpoint.CONFIG, flat, claims);
     }
 
     if (hfQuantConfig.has("quant_method")) {
-      addFlat(HF_QUANT_CONFIG, hfQuantConfig, claims);
+      addFlat(Checkpoint.QUANT_CONFIG, hfQuantConfig, claims);
     } else if (!hfQuantConfig.isMissingNode()) {
       addNested(hfQuantConfig.path("quantization"), hybrid, claims);
     }
@@ -65,13 +64,13 @@ final class ClaimReader {
   }
 
   private void addNested(JsonNode quantization, boolean hybrid, List<QuantizationClaim> claims) {
-    keys(HF_QUANT_CONFIG).expect(quantization, "group_size", "16");
-    keys(HF_QUANT_CONFIG).expectPresent(quantization, "kv_cache_quant_algo");
+    keys(Checkpoint.QUANT_CONFIG).expect(quantization, "group_size", "16");
+    keys(Checkpoint.QUANT_CONFIG).expectPresent(quantization, "kv_cache_quant_algo");
     if (quantization.path("quant_algo").asText().equals("W4A16_NVFP4")) {
-      differences.add(HF_QUANT_CONFIG + " has quant_algo \"W4A16_NVFP4\" in the nested form, which vLLM refuses");
+      differences.add(Checkpoint.QUANT_CONFIG + " has quant_algo \"W4A16_NVFP4\" in the nested form, which vLLM refuses");
     }
 
-    addModelOpt(HF_QUANT_CONFIG, quantization, "exclude_modules", hybrid, claims);
+    addModelOpt(Checkpoint.QUANT_CONFIG, quantization, "exclude_modules", hybrid, claims);
   }
 
   private void addModelOpt(
@@ -113,11 +112,11 @@ final class ClaimReader {
     byAlgorithm.forEach((algorithm, modules) -> {
       if (WEIGHT_ONLY.containsKey(algorithm)) {
         listed.addAll(modules);
-      } else if (algorithm.equals("FP8")) {
-        stored.add(new StoredClaim(FP8, modules));
+      } else if (STORED.containsKey(algorithm)) {
+        stored.add(new StoredClaim(STORED.get(algorithm), modules));
       } else {
         differences.add(file + " has layers of quant_algo \"" + algorithm + "\", such as " + modules.get(0).text()
-            + "; runtimes read NVFP4, W4A16_NVFP4 and FP8 there");
+            + "; runtimes read NVFP4, W4A16_NVFP4, FP8 and MXFP8 there");
       }
     });
     if (listed.isEmpty()) {

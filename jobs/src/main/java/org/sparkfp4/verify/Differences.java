@@ -4,7 +4,7 @@ import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
-import org.sparkfp4.jobs.Printable;
+import org.sparkfp4.files.Printable;
 
 /** What a verification found: the first differences in words, the others counted. */
 final class Differences implements Serializable {
@@ -40,7 +40,8 @@ final class Differences implements Serializable {
       return "No difference found";
     }
 
-    StringBuilder text = new StringBuilder(String.format(Locale.ROOT, "%,d differences found:", count));
+    StringBuilder text = new StringBuilder(String.format(Locale.ROOT, "%,d %s found:", count,
+        count == 1 ? "difference" : "differences"));
     first.stream().limit(PRINTED).forEach(line -> text.append(String.format("%n  %s", line)));
     if (count > PRINTED) {
       text.append(String.format(Locale.ROOT, "%n  … and %,d more", count - PRINTED));

@@ -10,9 +10,9 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.api.java.function.Function;
 import org.apache.spark.util.SerializableConfiguration;
-import org.sparkfp4.safetensors.ChildPath;
-import org.sparkfp4.safetensors.RawFileSystem;
-import org.sparkfp4.sink.FileDigest;
+import org.sparkfp4.files.ChildPath;
+import org.sparkfp4.files.RawFileSystem;
+import org.sparkfp4.output.FileDigest;
 
 /** Reads a file on an executor and holds it against its claim. */
 final class FileVerifier implements Function<FileClaim, Differences> {

@@ -62,15 +62,15 @@ final class GlobalScaleCheck {
     }
 
     if (check.globalScale() != other.globalScale()) {
-      differences.add("Tensors " + layer.globalScale().name() + " and " + layer.scheme().globalScale(other.module(), layer.isStacked())
-          + " are " + check.globalScale() + " and " + other.globalScale()
+      differences.add("Tensors " + layer.globalScale().name() + " and "
+          + layer.scheme().globalScale(other.module(), layer.isStacked()) + " are " + check.globalScale() + " and " + other.globalScale()
           + ", though runtimes fuse the layers under one scale");
     }
 
     if (Float.compare(check.inputScale(), other.inputScale()) != 0) {
       differences.add("Tensors " + layer.scheme().inputScale(check.module(), layer.isStacked()) + " and "
-          + layer.scheme().inputScale(other.module(), layer.isStacked()) + " are " + check.inputScale() + " and " + other.inputScale()
-          + ", though runtimes fuse the layers under one scale");
+          + layer.scheme().inputScale(other.module(), layer.isStacked()) + " are " + check.inputScale() + " and "
+          + other.inputScale() + ", though runtimes fuse the layers under one scale");
     }
   }
 

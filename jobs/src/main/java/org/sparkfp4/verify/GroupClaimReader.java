@@ -7,11 +7,12 @@ import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.regex.PatternSyntaxException;
+import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.formats.CodeType;
 
 /** Reads what config.json says of quantization in the words of compressed-tensors. */
 final class GroupClaimReader {
-  private static final String FILE = ClaimReader.CONFIG;
+  private static final String FILE = Checkpoint.CONFIG;
   private static final String NVFP4 = "nvfp4-pack-quantized";
   private static final String MIXED = "mixed-precision";
   private static final Pattern SIZE = Pattern.compile("(\\d{1,9})x(\\d{1,9})");

@@ -26,7 +26,8 @@ public final class ManifestResult {
 
   /** The result for a reader. */
   public String text() {
-    return String.format(Locale.ROOT, "Read %,d bytes in %,d files and compared them with the manifest%n", bytes, files)
+    return String.format(Locale.ROOT, "Read %,d bytes in %,d %s and compared them with the manifest%n", bytes,
+        files, files == 1 ? "file" : "files")
         + differences.text();
   }
 }

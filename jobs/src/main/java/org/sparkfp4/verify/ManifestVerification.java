@@ -8,8 +8,8 @@ import org.apache.hadoop.fs.Path;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.util.SerializableConfiguration;
-import org.sparkfp4.safetensors.RawFileSystem;
-import org.sparkfp4.sink.Manifest;
+import org.sparkfp4.files.RawFileSystem;
+import org.sparkfp4.output.Manifest;
 
 /**
  * Holds every file of a checkpoint against its manifest, without a look at what they hold; the source's files too where

@@ -16,13 +16,13 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.sparkfp4.checkpoint.CheckpointIndex;
-import org.sparkfp4.safetensors.ChildPath;
-import org.sparkfp4.safetensors.RawFileSystem;
-import org.sparkfp4.safetensors.Utf8Json;
-import org.sparkfp4.sink.FileDigest;
-import org.sparkfp4.sink.Manifest;
-import org.sparkfp4.sink.ShardRecord;
-import org.sparkfp4.sink.StagingFolder;
+import org.sparkfp4.files.ChildPath;
+import org.sparkfp4.files.RawFileSystem;
+import org.sparkfp4.files.Sha256;
+import org.sparkfp4.files.Utf8Json;
+import org.sparkfp4.output.Manifest;
+import org.sparkfp4.output.ShardRecord;
+import org.sparkfp4.output.StagingFolder;
 
 /** The JSON files beside the shards of a quantized checkpoint. */
 final class QuantizedFolder {
@@ -74,7 +74,7 @@ final class QuantizedFolder {
     }
 
     if (digest != null && !Arrays.equals(digest, Manifest.digestLine(content).getBytes(StandardCharsets.UTF_8))) {
-      differences.add("File " + Manifest.FILE + " has the SHA-256 " + FileDigest.of(Manifest.FILE, content).sha256()
+      differences.add("File " + Manifest.FILE + " has the SHA-256 " + Sha256.hex(content)
           + ", which is not what " + Manifest.DIGEST_FILE + " says: one of them was changed");
       return null;
     }

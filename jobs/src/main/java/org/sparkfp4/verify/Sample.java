@@ -1,13 +1,11 @@
 package org.sparkfp4.verify;
 
 import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.Set;
 import java.util.stream.Collectors;
+import org.sparkfp4.files.Sha256;
 
 /** The layers that are quantized again: chosen by a hash of the name, so that every run takes the same. */
 final class Sample {
@@ -27,11 +25,8 @@ final class Sample {
 
   /** A number in [0, 1) that a name gives. */
   private static double place(String module) {
-    try {
-      byte[] digest = MessageDigest.getInstance("SHA-256").digest(module.getBytes(StandardCharsets.UTF_8));
-      return (ByteBuffer.wrap(digest).getLong() >>> 11) * 0x1p-53;
-    } catch (NoSuchAlgorithmException e) {
-      throw new IllegalStateException("Cannot find SHA-256, which every Java platform must have", e);
-    }
+    Sha256 digest = new Sha256();
+    digest.update(module);
+    return (ByteBuffer.wrap(digest.bytes()).getLong() >>> 11) * 0x1p-53;
   }
 }

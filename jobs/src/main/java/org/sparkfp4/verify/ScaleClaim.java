@@ -4,7 +4,7 @@ import java.io.Serializable;
 import java.util.Arrays;
 import org.sparkfp4.formats.Nvfp4Recipe;
 import org.sparkfp4.formats.ScaleSearch;
-import org.sparkfp4.sink.Manifest;
+import org.sparkfp4.output.Manifest;
 
 /**
  * What is known of how a checkpoint's scales were chosen.

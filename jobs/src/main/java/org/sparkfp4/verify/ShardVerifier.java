@@ -12,10 +12,10 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.api.java.function.Function;
 import org.apache.spark.util.SerializableConfiguration;
-import org.sparkfp4.safetensors.ChildPath;
-import org.sparkfp4.safetensors.RawFileSystem;
+import org.sparkfp4.files.ChildPath;
+import org.sparkfp4.files.RawFileSystem;
+import org.sparkfp4.output.FileDigest;
 import org.sparkfp4.safetensors.SafetensorsHeader;
-import org.sparkfp4.sink.FileDigest;
 
 /** Verifies a shard of the quantized checkpoint, on an executor. */
 final class ShardVerifier implements Function<ShardTask, ShardFindings> {

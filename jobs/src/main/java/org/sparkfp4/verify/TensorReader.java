@@ -11,8 +11,8 @@ import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.sparkfp4.checkpoint.LocatedTensor;
-import org.sparkfp4.safetensors.ChildPath;
-import org.sparkfp4.safetensors.RawFileSystem;
+import org.sparkfp4.files.ChildPath;
+import org.sparkfp4.files.RawFileSystem;
 
 /** Reads pieces of a checkpoint's tensors. Keeps the few files open that it read last. */
 final class TensorReader implements Closeable {

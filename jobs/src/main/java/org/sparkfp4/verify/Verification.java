@@ -26,13 +26,16 @@ import org.sparkfp4.checkpoint.ModelConfig;
 import org.sparkfp4.checkpoint.ModelFamilies;
 import org.sparkfp4.checkpoint.ModelFamily;
 import org.sparkfp4.checkpoint.SourceTensors;
+import org.sparkfp4.convert.FoundLayout;
 import org.sparkfp4.formats.E2M1;
 import org.sparkfp4.formats.Nvfp4Recipe;
 import org.sparkfp4.layouts.ExpertLayout;
+import org.sparkfp4.output.Manifest;
+import org.sparkfp4.output.ShardRecord;
+import org.sparkfp4.plan.ActivationPlanner;
+import org.sparkfp4.plan.PlanOptions;
 import org.sparkfp4.plan.SourceFile;
 import org.sparkfp4.safetensors.InvalidSafetensorsException;
-import org.sparkfp4.sink.Manifest;
-import org.sparkfp4.sink.ShardRecord;
 
 /**
  * A second reading of a quantized checkpoint beside its source, by the reference of the formats alone: no kernel, no
@@ -86,6 +89,7 @@ public final class Verification {
    * Verifies the checkpoint.
    *
    * @throws IOException if one of the two cannot be read; what is wrong with the quantized one is in the result
+   * @throws IllegalArgumentException if it has nothing to be held against a source: stacked experts, activations
    */
   public VerificationResult run() throws IOException {
     Configuration conf = spark.sessionState().newHadoopConf();
@@ -99,13 +103,7 @@ public final class Verification {
     }
 
     Manifest manifest = quantizedFolder.manifest(differences);
-    if (manifest != null && manifest.options() != null
-        && ExpertLayout.named(manifest.options().layout()).isPresent()) {
-      differences.add("Cannot hold " + folder + " against its source: its experts are arranged for a runtime, layout "
-          + manifest.options().layout() + "; verify what convert --to modelopt makes of it, or give --manifest");
-      return result(List.of(), 0);
-    }
-
+    requireModules(quantized, manifest, conf);
     Scheme scheme = Scheme.of(quantized).orElse(null);
     if (scheme == null) {
       differences.add("Invalid checkpoint " + folder + ": it has no NVFP4 layers of one layout, ModelOpt's "
@@ -118,7 +116,7 @@ public final class Verification {
         sourceTensors(scheme), quantized, scheme, ClaimReader.isHybrid(quantized.config()), sampleOf(manifest),
         differences);
     List<QuantizationClaim> claims =
-        new ClaimReader(differences).read(scheme, quantized.config(), quantizedFolder.json("hf_quant_config.json"));
+        new ClaimReader(differences).read(scheme, quantized.config(), quantizedFolder.json(Checkpoint.QUANT_CONFIG));
     new ConfigCheck(claims, differences).check(
         match.layers().values(), match.kept(), match.stored().forms());
 
@@ -129,6 +127,27 @@ public final class Verification {
     new GlobalScaleCheck(match.layers(), claim, manifest != null, differences).check(checks);
     checks.forEach(check -> checkError(check, scheme.recipe()));
     return result(findings, match.kept().size() + match.stored().copies().size());
+  }
+
+  /**
+   * Refuses what has no layers by themselves to be held against the source's: that is no difference, and another command
+   * has the answer.
+   */
+  private void requireModules(Checkpoint quantized, Manifest manifest, Configuration conf) throws IOException {
+    PlanOptions options = manifest == null ? null : manifest.options();
+    if (options != null && options.targets().equals(ActivationPlanner.TARGETS)) {
+      throw new IllegalArgumentException("Cannot hold " + folder + " against a checkpoint: it has activations, and no "
+          + "weights; quantize-activations with --overwrite makes it anew");
+    }
+
+    Optional<String> stacked = options == null
+        ? FoundLayout.stacked(conf, quantized).map(FoundLayout::name)
+        : ExpertLayout.named(options.layout()).map(ExpertLayout::optionName);
+    if (stacked.isPresent()) {
+      throw new IllegalArgumentException("Cannot hold " + folder + " against its source: its experts are arranged for a "
+          + "runtime, layout " + stacked.get() + "; verify what convert --input " + folder
+          + " --to modelopt makes of it, or hold its files against their digests by --manifest");
+    }
   }
 
   private SampleSize sampleOf(Manifest manifest) {

@@ -81,7 +81,8 @@ public final class VerificationResult {
   /** The result for a reader. */
   public String text() {
     StringBuilder text = new StringBuilder();
-    text.append(String.format(Locale.ROOT, "Read %,d bytes in %d shards%n", bytes, shards));
+    text.append(String.format(Locale.ROOT, "Read %,d bytes in %d %s%n", bytes, shards,
+        shards == 1 ? "shard" : "shards"));
     Optional<LayerCheck> worst = layers.stream().max(Comparator.comparingDouble(LayerCheck::relativeError));
     worst.ifPresent(layer -> text.append(String.format(
         Locale.ROOT, "Decoded %,d layers: relative error %.4f, at worst %.4f in %s%n",

@@ -38,7 +38,7 @@ function powerOfTwo(exponent) {
 }
 
 function bytes(value) {
-  return scaled(value, [' B', ' KiB', ' MiB', ' GiB', ' TiB'], 1024);
+  return scaled(value, [' B', ' kB', ' MB', ' GB', ' TB'], 1000);
 }
 
 function count(value) {

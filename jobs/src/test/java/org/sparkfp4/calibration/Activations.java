@@ -16,6 +16,11 @@ public final class Activations {
     this.values = values;
   }
 
+  /** Nothing but zeros. */
+  public static Activations zeros(int tokens, int cols) {
+    return new Activations(new float[tokens][cols]);
+  }
+
   /** Normal activations whose columns differ in size and lean on their neighbours; bf16 values. */
   public static Activations random(int tokens, int cols, long seed) {
     Random random = new Random(seed);

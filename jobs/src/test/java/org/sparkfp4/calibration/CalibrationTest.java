@@ -16,39 +16,18 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.RowFactory;
-import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.sparkfp4.CheckpointFiles;
 import org.sparkfp4.StoredTensor;
-import org.sparkfp4.TestSpark;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.ModelFamily;
-import org.sparkfp4.sink.BadSourceException;
 
-class CalibrationTest {
+class CalibrationTest extends CalibrationRuns {
   private static final int TOKENS = 301;
-  private static final int COLS = 96;
-  private static final String MODULE = "model.layers.0.self_attn.o_proj";
-
-  @TempDir
-  private Path folder;
-
-  private SparkSession spark;
-  private Path input;
-  private Path output;
-
-  @BeforeEach
-  void makeFolders() throws IOException {
-    spark = TestSpark.session();
-    input = Files.createDirectories(folder.resolve("activations"));
-    output = folder.resolve("statistics");
-  }
 
   @ParameterizedTest
   @EnumSource(HessianKind.class)
@@ -307,33 +286,6 @@ class CalibrationTest {
   }
 
   @Test
-  void activationsThatAreNotFiniteAreNamed() throws IOException {
-    write("a.safetensors", Map.of(
-        MODULE + ".input", Activations.random(20, COLS, 6).with(13, 17, Float.NaN).bf16(),
-        "lm_head.input", Activations.random(20, COLS, 7).f32()));
-
-    assertThatThrownBy(() -> calibrate(HessianKind.LOCAL))
-        .isInstanceOf(BadSourceException.class)
-        .hasMessage("Invalid activation: NaN at column 17 of token 13 of module " + MODULE
-            + " (a.safetensors), must be finite; mend the run that recorded it, or leave the module out");
-    assertThat(output.resolve("statistics.json")).doesNotExist();
-
-    write("a.safetensors", Map.of(
-        MODULE + ".input", Activations.random(20, COLS, 6).with(13, 17, -2e19f).bf16()));
-    assertThatThrownBy(() -> calibrate(HessianKind.LOCAL))
-        .isInstanceOf(BadSourceException.class)
-        .hasMessageContaining("at column 17 of token 13 of module " + MODULE + " (a.safetensors), no F32 holds its square");
-
-    write("a.safetensors", Map.of(MODULE + ".input", Activations.random(20, COLS, 6).with(13, 17, 1.8e19f).bf16()));
-    assertThat(calibrate(HessianKind.LOCAL).index().modules()).hasSize(1);
-    for (float mean : new StatisticsFiles(output).floats(MODULE, "local_hessian")) {
-      assertThat(mean).isFinite();
-    }
-
-    assertThat(output.resolve("_sparkfp4")).doesNotExist();
-  }
-
-  @Test
   void finishedStatisticsAreKeptAndOthersRefused() throws IOException {
     write("a.safetensors", Map.of(MODULE + ".input", Activations.random(20, COLS, 8).bf16()));
     calibrate(HessianKind.LOCAL);
@@ -348,96 +300,5 @@ class CalibrationTest {
         .hasMessageContaining("--overwrite");
     run(new ActivationFiles(spark, input.toString()), HessianKind.NONE, null, true);
     assertThat(new StatisticsFiles(output).index().hessian()).isEqualTo("none");
-  }
-
-  @Test
-  void foreignFoldersAreRefused() throws IOException {
-    write("a.safetensors", Map.of(MODULE + ".input", Activations.random(20, COLS, 8).bf16()));
-    Files.createDirectories(output);
-    Files.writeString(output.resolve("thesis.tex"), "mine");
-
-    assertThatThrownBy(() -> run(new ActivationFiles(spark, input.toString()), HessianKind.NONE, null, true))
-        .isInstanceOf(IOException.class)
-        .hasMessageContaining("it is not empty and holds no statistics (it has thesis.tex)");
-    assertThat(output.resolve("thesis.tex")).hasContent("mine");
-  }
-
-  @Test
-  void whatHeadersShowToBeWrongIsAnErrorBeforeAnyWork() throws IOException {
-    Activations x = Activations.random(20, COLS, 8);
-    int[][] routing = new int[19][1];
-    write("a.safetensors", Map.of("mlp.input", x.bf16(), "mlp.routing", Activations.routing(routing)));
-    assertThatThrownBy(() -> new ActivationFiles(spark, input.toString()))
-        .isInstanceOf(IllegalArgumentException.class)
-        .hasMessage("Invalid activations: tensor mlp.routing (a.safetensors): its shape is [19, 1], must be [tokens, "
-            + "top_k] with the 20 tokens of mlp.input");
-
-    write("a.safetensors", Map.of("mlp.routing", Activations.routing(routing)));
-    assertThatThrownBy(() -> new ActivationFiles(spark, input.toString()))
-        .hasMessageContaining("tensor mlp.routing (a.safetensors): there is no mlp.input in its file");
-
-    write("a.safetensors", Map.of("mlp.input", x.bf16(), "mlp.routing", Activations.routing(new int[20][1])));
-    assertThatThrownBy(() -> calibrate(HessianKind.NONE))
-        .isInstanceOf(IllegalArgumentException.class)
-        .hasMessageContaining("Cannot calibrate the experts of mlp (a.safetensors)")
-        .hasMessageContaining("--model DIR");
-
-    write("a.safetensors", Map.of("mlp.input", Activations.random(3, 24, 1).bf16()));
-    assertThatThrownBy(() -> calibrate(HessianKind.NONE))
-        .hasMessageContaining("tensor mlp.input (a.safetensors): its K is 24, must be a multiple of 16");
-
-    write("a.safetensors", Map.of("mlp.input", x.bf16()));
-    write("b.safetensors", Map.of("mlp.input", Activations.random(3, 32, 1).bf16()));
-    assertThatThrownBy(() -> calibrate(HessianKind.NONE))
-        .hasMessageContaining("tensor mlp.input (b.safetensors): its K is 32, but 96 in a.safetensors");
-  }
-
-  @Test
-  void modulesAreHeldAgainstTheModel() throws IOException {
-    Checkpoint model = Checkpoint.open(new Configuration(), CheckpointFiles.golden("qwen3_moe_bf16").toString());
-    ModelModules modules = new ModelModules(model, ModelFamily.of(model.config()));
-    write("a.safetensors", Map.of("model.layers.0.mlp.input", Activations.random(3, 32, 1).bf16()));
-    assertThatThrownBy(() -> calibrate(HessianKind.NONE, modules))
-        .isInstanceOf(IllegalArgumentException.class)
-        .hasMessageContaining("module model.layers.0.mlp (a.safetensors) is no linear layer of");
-
-    write("a.safetensors", Map.of(
-        "model.layers.0.mlp.experts.0.up_proj.input", Activations.random(3, 16, 1).bf16()));
-    assertThatThrownBy(() -> calibrate(HessianKind.NONE, modules))
-        .hasMessageContaining("module model.layers.0.mlp.experts.0.up_proj (a.safetensors) has K 16, but the ");
-  }
-
-  @Test
-  void expertsThatTheModelDoesNotHaveAreNamed() throws IOException {
-    Checkpoint model = Checkpoint.open(new Configuration(), CheckpointFiles.golden("qwen3_moe_bf16").toString());
-    int hidden = model.config().path("hidden_size").asInt();
-    int[][] routing = new int[20][1];
-    routing[11][0] = 4096;
-    write("a.safetensors", Map.of(
-        "model.layers.0.mlp.input", Activations.random(20, hidden, 1).bf16(),
-        "model.layers.0.mlp.routing", Activations.routing(routing)));
-
-    assertThatThrownBy(() -> calibrate(HessianKind.NONE, new ModelModules(model, ModelFamily.of(model.config()))))
-        .isInstanceOf(BadSourceException.class)
-        .hasMessageContaining("token 11 of module model.layers.0.mlp (a.safetensors) goes to expert 4096, must be 0");
-  }
-
-  private void write(String name, Map<String, StoredTensor> tensors) throws IOException {
-    CheckpointFiles.write(input.resolve(name), tensors);
-  }
-
-  private StatisticsFiles calibrate(HessianKind hessian) throws IOException {
-    return calibrate(hessian, null);
-  }
-
-  private StatisticsFiles calibrate(HessianKind hessian, ModelModules model) throws IOException {
-    run(new ActivationFiles(spark, input.toString()), hessian, model, false);
-    return new StatisticsFiles(output);
-  }
-
-  private void run(ActivationSource source, HessianKind hessian, ModelModules model, boolean overwrite)
-      throws IOException {
-    new Calibration(spark, source, model, hessian, "auto", "test").run(
-        FileSystem.getLocal(new Configuration()).getRaw(), new org.apache.hadoop.fs.Path(output.toUri()), overwrite);
   }
 }

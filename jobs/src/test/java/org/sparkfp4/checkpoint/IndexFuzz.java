@@ -6,8 +6,8 @@ import com.code_intelligence.jazzer.junit.FuzzTest;
 import java.io.ByteArrayInputStream;
 import java.util.HashSet;
 import org.apache.hadoop.fs.Path;
+import org.sparkfp4.files.ChildPath;
 import org.sparkfp4.fuzz.Hostile;
-import org.sparkfp4.safetensors.ChildPath;
 
 /** Any file as {@code model.safetensors.index.json}: it leads nowhere but to files directly in the folder. */
 class IndexFuzz {

@@ -48,6 +48,15 @@ class ModelFamilyTest {
     assertThat(ModelFamily.of(config).name()).isEqualTo("deepseek_v3");
   }
 
+  /** The text part of MiniMax-M3 is said to be a minimax_m2: the whole says what it is. */
+  @Test
+  void isFoundByTheOuterModelTypeFirst() {
+    ObjectNode config = JsonNodeFactory.instance.objectNode().put("model_type", "minimax_m3_vl");
+    config.putObject("text_config").put("model_type", "minimax_m2");
+
+    assertThat(ModelFamily.of(config).name()).isEqualTo("minimax_m3");
+  }
+
   @Test
   void refusesAnUnknownModelType() {
     ObjectNode config = JsonNodeFactory.instance.objectNode().put("model_type", "gpt_old");
@@ -72,6 +81,13 @@ class ModelFamilyTest {
     "mixtral, model.layers.3.block_sparse_moe.experts.7.w3.weight, ROUTED_EXPERT",
     "mixtral, model.layers.3.block_sparse_moe.gate.weight, ROUTER",
     "minimax_m2, model.layers.61.block_sparse_moe.e_score_correction_bias, OTHER",
+    "minimax_m3, language_model.model.layers.59.block_sparse_moe.experts.127.w2.weight, ROUTED_EXPERT",
+    "minimax_m3, language_model.model.layers.3.block_sparse_moe.shared_experts.up_proj.weight, SHARED_EXPERT",
+    "minimax_m3, language_model.model.layers.2.mlp.down_proj.weight, DENSE_MLP",
+    "minimax_m3, model.layers.3.self_attn.index_k_proj.weight, INDEXER",
+    "minimax_m3, model.layers.3.self_attn.k_proj.weight, ATTENTION",
+    "minimax_m3, patch_merge_mlp.linear_2.weight, VISION",
+    "minimax_m3, language_model.model.mtp.layers.0.transformer_layer.self_attn.q_proj.weight, MTP",
     "qwen2_moe, model.layers.3.mlp.shared_expert.up_proj.weight, SHARED_EXPERT",
     "qwen2_moe, model.layers.3.mlp.shared_expert_gate.weight, ROUTER",
     "qwen3_moe, model.layers.3.mlp.gate_proj.weight, DENSE_MLP",
@@ -82,6 +98,8 @@ class ModelFamilyTest {
     "deepseek_v3, vision_tower.blocks.0.mlp.fc1.weight, VISION",
     "deepseek_v2, language_model.model.layers.3.mlp.shared_experts.up_proj.weight, OTHER",
     "glm4_moe, model.layers.3.self_attn.k_proj.bias, ATTENTION",
+    "gpt_oss, model.layers.3.mlp.experts.gate_up_proj_bias, ROUTED_EXPERT",
+    "gpt_oss, model.layers.3.mlp.experts.other_bias, OTHER",
     "llama, lm_head.weight, LM_HEAD",
     "bert, bert.encoder.layer.11.attention.self.key.weight, ATTENTION",
     "bert, encoder.layer.11.intermediate.dense.weight, DENSE_MLP",

@@ -62,6 +62,38 @@ class SourceTensorsTest {
         "Invalid scale a.weight_scale_inv (U8 [2, 1], s.safetensors): its dtype is none that scales of FP8");
   }
 
+  /** Bytes or exponents by dtype, in the names and the configs of MiniMax, of ModelOpt and of compressed-tensors. */
+  @ParameterizedTest
+  @CsvSource(delimiter = ';', value = {
+    "weight_scale_inv; U8; 'quant_method': 'mxfp8', 'weight_block_size': [1, 32], 'ignored_layers': ['lm_head']",
+    "weight_scale_inv; F8_E8M0; 'quant_method': 'mxfp8'",
+    "weight_scale; U8; 'quant_method': 'modelopt', 'quant_algo': 'MXFP8', 'group_size': 32",
+    "weight_scale; U8; 'quant_method': 'fp8', 'weight_block_size': [1, 32], 'scale_fmt': 'ue8m0'",
+    "weight_scale; U8; 'quant_method': 'compressed-tensors', 'format': 'mxfp8-quantized', 'config_groups': {'group_0': "
+        + "{'weights': {'num_bits': 8, 'type': 'float', 'strategy': 'group', 'group_size': 32}}}"})
+  void mxfp8HasAnExponentForThirtyTwoColumns(String part, DType dtype, String config) {
+    add("a.weight", DType.F8_E4M3, 48, 80);
+    add("a." + part, dtype, 48, 3);
+
+    assertThat(scheme("{'quantization_config': {" + config + "}}")).isEqualTo("E4M3/E8M0/1x32");
+  }
+
+  @Test
+  void whatIsNoMxfp8IsRefused() {
+    add("a.weight", DType.F8_E4M3, 48, 80);
+    add("a.weight_scale_inv", DType.U8, 48, 3);
+    String mxfp8 = "{'quantization_config': {'quant_method': 'mxfp8'}}";
+
+    refused(NONE, "Invalid scale a.weight_scale_inv (U8 [48, 3], s.safetensors): its dtype is none that");
+    refused(FP8_BLOCK, "Invalid scale a.weight_scale_inv (U8 [48, 3], s.safetensors): its dtype is none that");
+    refused("{'quantization_config': {'quant_method': 'mxfp8', 'weight_block_size': [128, 128]}}",
+        "Invalid config.json: weight_block_size of quantization_config is [128,128], but blocks of MXFP8 are [1, 32]");
+    tensors.remove(1);
+    add("a.weight_scale_inv", DType.U8, 48, 2);
+    refused(mxfp8, "Invalid scale a.weight_scale_inv (U8 [48, 2], s.safetensors): a.weight (F8_E4M3 [48, 80], "
+        + "s.safetensors) needs [48, 3] scales");
+  }
+
   @ParameterizedTest
   @CsvSource(delimiter = ';', value = {
     "; *x*", "1; *x*", "1,1; *x*", "64; 1x*", "64,1; 1x*"})
@@ -220,7 +252,7 @@ class SourceTensorsTest {
     add("a.weight", DType.BF16, 48, 32);
 
     refused(config, "Cannot quantize a checkpoint that is quantized already: quantization_config of config.json says "
-        + "quant_method \"", "; sources are read in BF16, F16 and F32, in FP8 (E4M3), in symmetric INT4 and in MXFP4");
+        + "quant_method \"", "; sources are read in BF16, F16 and F32, in FP8 and MXFP8 (E4M3), in symmetric INT4 and");
   }
 
   @Test

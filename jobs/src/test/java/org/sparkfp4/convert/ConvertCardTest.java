@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.sparkfp4.layouts.LoadingAdvice;
-import org.sparkfp4.sink.RoundedScales;
+import org.sparkfp4.output.RoundedScales;
 
 class ConvertCardTest {
   private static String card(String source, String target) {

@@ -79,6 +79,15 @@ final class ExpertFiles {
     return this;
   }
 
+  /** Scalars before all else, as producers have them that write tensors by type. */
+  ExpertFiles scalarsFirst() {
+    Map<String, StoredTensor> others = new LinkedHashMap<>(tensors);
+    others.values().removeIf(tensor -> tensor.dtype() == DType.F32);
+    tensors.values().removeIf(tensor -> tensor.dtype() != DType.F32);
+    tensors.putAll(others);
+    return this;
+  }
+
   /** Writes the checkpoint. */
   Path write(Path folder) throws IOException {
     Files.createDirectories(folder);

@@ -23,11 +23,11 @@ import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.formats.E4M3;
 import org.sparkfp4.kernels.LayoutKernels;
 import org.sparkfp4.layouts.ExpertLayout;
+import org.sparkfp4.output.BadSourceException;
+import org.sparkfp4.output.RoundedScales;
+import org.sparkfp4.output.SourceFiles;
+import org.sparkfp4.output.SourcePieces;
 import org.sparkfp4.safetensors.TensorInfo;
-import org.sparkfp4.sink.BadSourceException;
-import org.sparkfp4.sink.RoundedScales;
-import org.sparkfp4.sink.SourceFiles;
-import org.sparkfp4.sink.SourcePieces;
 
 class LayerWriterTest {
   @TempDir
@@ -66,8 +66,7 @@ class LayerWriterTest {
 
       assertThat(all.hasRemaining()).isFalse();
       String key = StackDescription.KEY + layer.path();
-      String json = FileMetadata.of(
-          new ConvertFile("x", List.of(item), false), layout.optionName(), source).get(key);
+      String json = FileMetadata.of(List.of(item), layout.optionName(), source).get(key);
       return new Written(tensors, writer.rounded(), StackDescription.parse(key, json));
     }
   }

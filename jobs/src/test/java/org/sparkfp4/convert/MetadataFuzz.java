@@ -23,7 +23,7 @@ class MetadataFuzz {
 
     Hostile.read(data.length, () -> {
       Map<String, String> metadata =
-          Map.of(StackDescription.KEY + "m.experts", text, SourceModel.BITS + "m.weight_scale_2", text);
+          Map.of(StackDescription.KEY + "m.experts", text, GlobalScale.KEY + "m.weight_scale_2", text);
       for (Map.Entry<String, String> entry : metadata.entrySet()) {
         SourceModel model = SourceModel.of(
             tensors, Map.of(entry.getKey(), entry.getValue()), JsonNodeFactory.instance.objectNode());

@@ -25,9 +25,9 @@ import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.layouts.ExpertLayout;
 import org.sparkfp4.layouts.ExpertShape;
 import org.sparkfp4.layouts.StackPart;
+import org.sparkfp4.output.BadSourceException;
 import org.sparkfp4.safetensors.DType;
 import org.sparkfp4.safetensors.SafetensorsHeader;
-import org.sparkfp4.sink.BadSourceException;
 
 /** What names and shapes show to be wrong, before any byte is read. */
 class SourceModelTest {
@@ -246,7 +246,7 @@ class SourceModelTest {
 
   @Test
   void bitsThatAreNone() {
-    String key = SourceModel.BITS + "m.weight_global_scale";
+    String key = GlobalScale.KEY + "m.weight_global_scale";
     assertThatThrownBy(() -> SourceModel.of(
         tensors(true, 1, 128, 64), Map.of(key, "zzz"), JsonNodeFactory.instance.objectNode()))
         .hasMessageStartingWith("Invalid metadata " + key + ": Invalid global scale: zzz");
@@ -254,7 +254,7 @@ class SourceModelTest {
 
   @Test
   void metadataIsNamedByKeyAndFile(@TempDir Path folder) throws IOException {
-    String key = SourceModel.BITS + "m.weight_global_scale";
+    String key = GlobalScale.KEY + "m.weight_global_scale";
     ExpertFiles.of(true, 1, 128, 64).write(folder);
     Path other = folder.resolve(ExpertFiles.SHARD);
     byte[] all = Files.readAllBytes(other);

@@ -16,6 +16,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.hadoop.conf.Configuration;
@@ -63,8 +64,8 @@ class CachedKeysTest {
     assertThat(result.status()).isZero();
     assertThat(result.out()).contains("cache of      indexer keys, MXFP4\n", "model         org/model\n",
         "scale rule    ceil\n", "norm          layernorm, eps 1.0E-6\n")
-        .containsPattern("(?m)^layers\\.0 +20000 +313 +64 +128 +1\\.3 MiB$")
-        .containsPattern("(?m)^layers\\.1 +200 +4 +64 +128 +17\\.0 KiB$");
+        .containsPattern("(?m)^layers\\.0 +20000 +313 +64 +128 +1\\.36 MB$")
+        .containsPattern("(?m)^layers\\.1 +200 +4 +64 +128 +17\\.41 kB$");
     JsonNode json = new ObjectMapper().readTree(new InProcess().run("inspect", "--json",
         cache.resolve("keys-00002-of-00002.safetensors").toString()).out());
     assertThat(json.at("/layers/0/metadata/num_tokens").asText()).isEqualTo("200");
@@ -188,7 +189,7 @@ class CachedKeysTest {
     assertThat(export(tokens(129), output, "vllm").status()).isZero();
     assertThat(export(tokens(130), output, "sglang").status()).isZero();
     for (String format : List.of("vllm", "sglang")) {
-      SparkSubmitResult result = export(tokens(129), output, format);
+      SparkSubmitResult result = export(tokens(131), output, format);
       assertThat(result.status()).isEqualTo(1);
       assertThat(result.err()).startsWith("Cannot write to " + output)
           .contains(": it is there already; remove it, or choose another folder").hasLineCount(1);
@@ -258,6 +259,48 @@ class CachedKeysTest {
     assertThat(Arrays.copyOf(tensor.data(), 4352)).isEqualTo(image(1, 0));
     assertThat(export(tokens(500), output, "vllm").err())
         .startsWith("Invalid cache: layers.1 has 4 pages, 500 tokens fill 7");
+  }
+
+  /** Killed between two files: those that are there stay, the rest follows, and the record is the last. */
+  @ParameterizedTest
+  @ValueSource(strings = {"sglang", "vllm"})
+  void anExportThatEndedEarlyIsFinishedByTheSameCommand(String format) throws IOException {
+    long[] ids = tokens(190);
+    Path output = folder.resolve("ended-" + format);
+    assertThat(export(ids, output, format).status()).isZero();
+    Map<String, String> whole = Outputs.identities(output, "");
+    String record = whole.keySet().stream().filter(name -> name.matches("sparkfp4-export-[0-9a-f]{16}\\.json"))
+        .findFirst().orElseThrow();
+    assertThat(output.resolve("_sparkfp4")).doesNotExist();
+    List<Path> files;
+    try (var walk = Files.walk(output)) {
+      files = walk.filter(file -> file.toString().matches(".*\\.(bin|safetensors)")).sorted().toList();
+    }
+
+    assertThat(files).hasSize(2);
+    JsonNode listed = new ObjectMapper().readTree(output.resolve(record).toFile()).path("files");
+    files.forEach(file -> assertThat(listed.path(output.relativize(file).toString()).asLong())
+        .as("%s in %s", file, listed).isEqualTo(file.toFile().length()));
+
+    // as a killed run leaves it: the mark, one file of two, no record
+    byte[] second = Files.readAllBytes(files.get(1));
+    Files.delete(files.get(1));
+    Files.delete(output.resolve(record));
+    Files.createDirectories(output.resolve("_sparkfp4"));
+    Files.createFile(output.resolve("_sparkfp4").resolve(
+        record.substring("sparkfp4-".length(), record.length() - ".json".length())));
+    long first = Files.getLastModifiedTime(files.get(0)).toMillis();
+    assertThat(export(tokens(191), output, format).err()).startsWith("Cannot write to ").contains("it is there already");
+    SparkSubmitResult finished = export(ids, output, format);
+    assertThat(finished.status()).as(finished.err()).isZero();
+    assertThat(Files.readAllBytes(files.get(1))).isEqualTo(second);
+    assertThat(Files.getLastModifiedTime(files.get(0)).toMillis()).isEqualTo(first);
+    assertThat(output.resolve(record)).exists();
+    assertThat(output.resolve("_sparkfp4")).doesNotExist();
+
+    Map<String, String> done = Outputs.identities(output, "");
+    assertThat(export(ids, output, format).status()).isZero();
+    assertThat(Outputs.identities(output, "")).isEqualTo(done);
   }
 
   private static byte[] image(int layer, int page) throws IOException {

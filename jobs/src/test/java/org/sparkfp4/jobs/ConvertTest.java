@@ -2,142 +2,40 @@ package org.sparkfp4.jobs;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.node.ArrayNode;
 import java.io.IOException;
 import java.io.RandomAccessFile;
-import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.FileTime;
-import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.fs.FileSystem;
+import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.sparkfp4.CheckpointFiles;
-import org.sparkfp4.StoredTensor;
-import org.sparkfp4.TestSpark;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.LocatedTensor;
-import org.sparkfp4.formats.Bytes;
-import org.sparkfp4.formats.NVFP4Tensor;
-import org.sparkfp4.formats.Nvfp4;
-import org.sparkfp4.formats.Nvfp4Recipe;
 import org.sparkfp4.jobs.synthetic.ModelShape;
-import org.sparkfp4.jobs.synthetic.SyntheticCheckpoint;
 import org.sparkfp4.jobs.synthetic.SyntheticFamily;
-import org.sparkfp4.safetensors.DType;
-import org.sparkfp4.safetensors.SafetensorsHeader;
-import org.sparkfp4.safetensors.TensorInfo;
 
 /** Checkpoints from layout to layout and back, through the whole job. */
-class ConvertTest {
-  private static final ObjectMapper JSON = new ObjectMapper();
-  private static final String CONTAINER = "external_nvfp4_moe_weights.safetensors";
-  private static final int HIDDEN = 256;
-  private static final int WIDTH = 128;
-
-  @TempDir
-  private static Path shared;
-
-  @TempDir
-  private Path folder;
-
-  private static Path gatedSource;
-  private static Path gated;
+class ConvertTest extends LayoutRuns {
   private static Path ungated;
 
   @BeforeAll
-  static void quantizeModels() throws IOException {
-    gatedSource = synthesize("gated-source", SyntheticFamily.MINIMAX_M2, new ModelShape(2, 128, HIDDEN, WIDTH, 96));
-    gated = quantize(gatedSource, shared.resolve("gated"), "modelopt");
-    Path ungatedSource = synthesize("ungated-source", SyntheticFamily.NEMOTRON_H, new ModelShape(4, 128, 128, 192, 96));
-    ungated = quantize(ungatedSource, shared.resolve("ungated"), "modelopt");
-  }
-
-  private static Path synthesize(String name, SyntheticFamily family, ModelShape shape) throws IOException {
-    Path source = shared.resolve(name);
-    new SyntheticCheckpoint(family, shape, DType.BF16, 11, 20 << 20)
-        .write(TestSpark.session(), new org.apache.hadoop.fs.Path(source.toUri()));
-    return source;
-  }
-
-  private static Path quantize(Path source, Path output, String layout, String... options) {
-    said(source, output, layout, options);
-    return output;
-  }
-
-  /** What quantize says. */
-  private static String said(Path source, Path output, String layout, String... options) {
-    List<String> arguments = new ArrayList<>(List.of("quantize", "--input", source.toString(), "--output",
-        output.toString(), "--layout", layout, "--scale-search", "rtn", "--max-shard-size", "5MB"));
-    arguments.addAll(List.of(options));
-    SparkSubmitResult result = new InProcess().run(arguments.toArray(new String[0]));
-    assertThat(result.status()).as(result.err()).isZero();
-    return result.out();
-  }
-
-  private Path convert(Path input, String layout, String name, String... options) {
-    SparkSubmitResult result = tryConvert(input, layout, name, options);
-    assertThat(result.status()).as(result.err()).isZero();
-    return folder.resolve(name);
-  }
-
-  private SparkSubmitResult tryConvert(Path input, String layout, String name, String... options) {
-    List<String> arguments = new ArrayList<>(List.of("convert", "--input", input.toString(), "--to", layout, "--output",
-        folder.resolve(name).toString(), "--max-shard-size", "6MB"));
-    arguments.addAll(List.of(options));
-    return new InProcess().run(arguments.toArray(new String[0]));
+  static void quantizeUngated() throws IOException {
+    Path source = synthesize("ungated-source", SyntheticFamily.NEMOTRON_H, new ModelShape(4, 128, 128, 192, 96));
+    ungated = quantize(source, models.resolve("ungated"), "modelopt");
   }
 
   private static void assertGoodByManifest(Path output, Path source) {
     SparkSubmitResult result = new InProcess().run(
         "verify", "--quantized", output.toString(), "--manifest", "--source", source.toString());
     assertThat(result.status()).as(result.out() + result.err()).isZero();
-  }
-
-  private static void assertSameTensors(Path expected, Path actual) throws IOException {
-    Map<String, StoredTensor> wanted = CheckpointFiles.read(expected);
-    Map<String, StoredTensor> found = CheckpointFiles.read(actual);
-    assertThat(found.keySet()).containsExactlyInAnyOrderElementsOf(wanted.keySet());
-    wanted.forEach((name, tensor) -> {
-      assertThat(found.get(name).dtype()).as(name).isEqualTo(tensor.dtype());
-      assertThat(found.get(name).shape()).as(name).isEqualTo(tensor.shape());
-      assertThat(Arrays.equals(found.get(name).data(), tensor.data())).as("bytes of " + name).isTrue();
-    });
-    for (String config : List.of("config.json", "hf_quant_config.json")) {
-      assertThat(inOrder(json(actual, config))).isEqualTo(inOrder(json(expected, config)));
-    }
-  }
-
-  /** Lists of modules that are not quantized have the order of the files that their tensors are in. */
-  private static JsonNode inOrder(JsonNode config) {
-    for (String list : List.of("/quantization_config/ignore", "/ignore", "/quantization/exclude_modules")) {
-      if (config.at(list) instanceof ArrayNode modules) {
-        List<String> names = new ArrayList<>();
-        modules.forEach(name -> names.add(name.asText()));
-        modules.removeAll();
-        names.stream().sorted().forEach(modules::add);
-      }
-    }
-
-    return config;
-  }
-
-  private static JsonNode json(Path output, String file) throws IOException {
-    return JSON.readTree(output.resolve(file).toFile());
   }
 
   @ParameterizedTest
@@ -176,6 +74,40 @@ class ConvertTest {
         "convert", "--input", gated.toString(), "--to", "marlin-vllm", "--output", folder.resolve("none").toString());
     assertThat(unknown.status()).isEqualTo(1);
     assertThat(folder.resolve("none")).doesNotExist();
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"trt-edge-llm-sm110", "marlin-edge", "marlin-vllm", "cublas-128x4", "scales-8x4", "trtllm-gen"})
+  void gpuGivesTheSameFiles(String layout) throws IOException {
+    Assumptions.assumeTrue(Gpu.answers(), "no GPU answers here");
+    Path onCpu = convert(gated, layout, "on the CPU");
+
+    SparkSubmitResult result = convertOn("cuda", layout);
+
+    assertThat(result.status()).as(result.err()).isZero();
+    Outputs.assertSame(onCpu, folder.resolve("cuda"));
+  }
+
+  @Test
+  void deviceThatIsNotThereIsAnErrorBeforeAnyWork() {
+    Assumptions.assumeFalse(Gpu.answers(), "a GPU answers here");
+
+    SparkSubmitResult asked = convertOn("cuda", "marlin-vllm");
+    SparkSubmitResult set = new InProcess().conf("spark.fp4.device", "cuda").run("convert", "--input", gated.toString(),
+        "--to", "marlin-vllm", "--output", folder.resolve("cuda").toString());
+    SparkSubmitResult rapids = convertOn("rapids", "marlin-vllm");
+
+    assertThat(asked.status()).isEqualTo(1);
+    assertThat(asked.err()).startsWith("Cannot run on device cuda: ").hasLineCount(1);
+    assertThat(set.err()).isEqualTo(asked.err());
+    assertThat(rapids.status()).isEqualTo(2);
+    assertThat(rapids.err()).startsWith("Invalid --device: rapids (");
+    assertThat(folder.resolve("cuda")).doesNotExist();
+  }
+
+  private SparkSubmitResult convertOn(String device, String layout) {
+    return new InProcess().run("convert", "--input", gated.toString(), "--to", layout, "--device", device,
+        "--output", folder.resolve(device).toString(), "--max-shard-size", "6MB");
   }
 
   @Test
@@ -224,8 +156,10 @@ class ConvertTest {
   private static void assertVerifyAdvises(Path arranged, Path back) {
     SparkSubmitResult refused =
         new InProcess().run("verify", "--quantized", arranged.toString(), "--source", gatedSource.toString());
-    assertThat(refused.status()).isEqualTo(3);
-    assertThat(refused.out() + refused.err()).contains("verify what convert --to modelopt makes of it");
+    assertThat(refused.status()).isEqualTo(1);
+    assertThat(refused.out()).isEmpty();
+    assertThat(refused.err()).hasLineCount(1).startsWith("Cannot hold ")
+        .contains("verify what convert --input " + arranged + " --to modelopt makes of it", "--manifest");
     SparkSubmitResult advised =
         new InProcess().run("verify", "--quantized", back.toString(), "--source", gatedSource.toString());
     assertThat(advised.status()).as(advised.out() + advised.err()).isZero();
@@ -233,136 +167,6 @@ class ConvertTest {
 
   private static void assertSameContainer(Path expected, Path actual) throws IOException {
     assertThat(Files.mismatch(expected.resolve(CONTAINER), actual.resolve(CONTAINER))).isEqualTo(-1);
-  }
-
-  @Test
-  void containerIsWhatThePluginTakes() throws IOException {
-    Path made = convert(gated, "trt-edge-llm-sm110", "made");
-
-    JsonNode entry = json(made, "config.json").path("external_weight_files").path(0);
-    assertThat(entry.path("file").asText()).isEqualTo(CONTAINER);
-    assertThat(entry.path("kind").asText()).isEqualTo("nvfp4_moe_weights");
-    SafetensorsHeader header = header(made.resolve(CONTAINER));
-    assertThat(header.dataStart() % 8).isZero();
-    assertThat(header.metadata()).containsEntry("sparkfp4.layout", "trt-edge-llm-sm110");
-    List<String> names = new ArrayList<>();
-    entry.path("tensors").forEach(name -> names.add(name.asText()));
-    assertThat(header.tensors().stream().map(TensorInfo::name)).containsExactlyElementsOf(names);
-    assertThat(header.tensors().stream().limit(9)
-        .map(tensor -> tensor.name() + " " + tensor.dtype() + " " + tensor.shape()))
-        .containsExactly(
-            "model.layers.0.block_sparse_moe.experts.fc1_qweights I8 [128, 256, 128]",
-            "model.layers.0.block_sparse_moe.experts.fc1_blocks_scale I8 [128, 2, 4, 32, 4, 4]",
-            "model.layers.0.block_sparse_moe.experts.fc1_alpha F32 [128]",
-            "model.layers.0.block_sparse_moe.experts.fc2_qweights I8 [128, 256, 64]",
-            "model.layers.0.block_sparse_moe.experts.fc2_blocks_scale I8 [128, 2, 2, 32, 4, 4]",
-            "model.layers.0.block_sparse_moe.experts.fc2_alpha F32 [128]",
-            "model.layers.0.block_sparse_moe.experts.input_global_scale F32 [128]",
-            "model.layers.0.block_sparse_moe.experts.down_input_scale F32 [128]",
-            "model.layers.0.block_sparse_moe.experts.e_score_correction_bias F32 [128]");
-    Map<String, StoredTensor> tensors = CheckpointFiles.read(made.resolve(CONTAINER));
-    Map<String, StoredTensor> source = CheckpointFiles.read(gated);
-    String path = "model.layers.1.block_sparse_moe.";
-    assertThat(tensors.get(path + "experts.e_score_correction_bias").data())
-        .isEqualTo(source.get(path + "e_score_correction_bias").data());
-    assertThat(little(tensors.get(path + "experts.input_global_scale")).getFloat(17 * 4)).isEqualTo(1);
-    assertThat(little(tensors.get(path + "experts.fc1_alpha")).getFloat(17 * 4))
-        .isEqualTo(little(source.get(path + "experts.17.w1.weight_scale_2")).getFloat());
-  }
-
-  private static SafetensorsHeader header(Path file) throws IOException {
-    org.apache.hadoop.fs.Path path = new org.apache.hadoop.fs.Path(file.toUri());
-    return SafetensorsHeader.read(FileSystem.getLocal(new Configuration()).getRawFileSystem(), path);
-  }
-
-  private static ByteBuffer little(StoredTensor tensor) {
-    return ByteBuffer.wrap(tensor.data()).order(ByteOrder.LITTLE_ENDIAN);
-  }
-
-  /** Read by the page's view, the file gives the values of ModelOpt's output. */
-  @ParameterizedTest
-  @ValueSource(strings = {"trt-edge-llm-sm110", "trt-edge-llm-sm12x"})
-  void viewDecodesTheSameValues(String layout) throws IOException {
-    Path made = quantize(gatedSource, folder.resolve("made"), layout);
-    Map<String, StoredTensor> container = CheckpointFiles.read(made.resolve(CONTAINER));
-    Map<String, StoredTensor> source = CheckpointFiles.read(gated);
-    String path = "model.layers.1.block_sparse_moe.experts.";
-    NVFP4Tensor fc1 = view(container, path + "fc1_", 2 * WIDTH, HIDDEN);
-    NVFP4Tensor fc2 = view(container, path + "fc2_", HIDDEN, WIDTH);
-    for (int expert : new int[] {0, 17, 127}) {
-      float[] gate = decoded(source, path + expert + ".w1", WIDTH, HIDDEN);
-      float[] up = decoded(source, path + expert + ".w3", WIDTH, HIDDEN);
-      float[] down = decoded(source, path + expert + ".w2", HIDDEN, WIDTH);
-      assertThat(gate).isNotEqualTo(up);
-      for (int row = 0; row < WIDTH; row++) {
-        boolean interleaved = layout.equals("trt-edge-llm-sm110");
-        int place = interleaved ? row / 64 * 128 + row % 64 : row;
-        assertThat(row(fc1, expert, place, HIDDEN)).isEqualTo(row(up, row, HIDDEN));
-        assertThat(row(fc1, expert, place + (interleaved ? 64 : WIDTH), HIDDEN)).isEqualTo(row(gate, row, HIDDEN));
-      }
-
-      for (int row = 0; row < HIDDEN; row++) {
-        assertThat(row(fc2, expert, row, WIDTH)).isEqualTo(row(down, row, WIDTH));
-      }
-    }
-  }
-
-  private static NVFP4Tensor view(Map<String, StoredTensor> tensors, String name, int rows, int cols) {
-    float[] alpha = new float[128];
-    little(tensors.get(name + "alpha")).asFloatBuffer().get(alpha);
-    return NVFP4Tensor.weights(128, rows, cols, Bytes.of(tensors.get(name + "qweights").data()),
-        Bytes.of(tensors.get(name + "blocks_scale").data()), alpha);
-  }
-
-  private static float[] row(NVFP4Tensor tensor, int expert, int row, int cols) {
-    float[] values = new float[cols];
-    tensor.decodeRow(expert, row, values);
-    return values;
-  }
-
-  private static float[] row(float[] matrix, int row, int cols) {
-    return Arrays.copyOfRange(matrix, row * cols, (row + 1) * cols);
-  }
-
-  private static float[] decoded(Map<String, StoredTensor> tensors, String module, int rows, int cols) {
-    ByteBuffer values = ByteBuffer.allocate(rows * cols * Float.BYTES).order(ByteOrder.nativeOrder());
-    Nvfp4.decode(Nvfp4Recipe.MODELOPT, little(tensors.get(module + ".weight")),
-        little(tensors.get(module + ".weight_scale")), rows, cols,
-        little(tensors.get(module + ".weight_scale_2")).getFloat(), values.asFloatBuffer());
-    float[] floats = new float[rows * cols];
-    values.asFloatBuffer().get(floats);
-    return floats;
-  }
-
-  @Test
-  void namesComeFromAnExport() throws IOException {
-    Path made = convert(gated, "trt-edge-llm-sm12x", "made");
-    Map<String, StoredTensor> inOrder = new LinkedHashMap<>();
-    Map<String, StoredTensor> named = CheckpointFiles.read(made.resolve(CONTAINER));
-    for (TensorInfo tensor : header(made.resolve(CONTAINER)).tensors()) {
-      String input = tensor.name().substring(tensor.name().lastIndexOf('.') + 1);
-      inOrder.put("onnx::" + inOrder.size() + "_" + input, named.get(tensor.name()));
-    }
-
-    Path export = folder.resolve("export.safetensors");
-    CheckpointFiles.write(export, inOrder);
-
-    Path renamed = convert(gated, "trt-edge-llm-sm12x", "renamed", "--initializer-names", export.toString());
-
-    Map<String, StoredTensor> found = CheckpointFiles.read(renamed.resolve(CONTAINER));
-    assertThat(found.keySet()).containsExactlyElementsOf(inOrder.keySet());
-    inOrder.forEach((name, tensor) -> assertThat(found.get(name).data()).as(name).isEqualTo(tensor.data()));
-    assertSameTensors(gated, convert(renamed, "modelopt", "back"));
-    SparkSubmitResult other =
-        tryConvert(gated, "trt-edge-llm-sm12x", "other", "--initializer-names", gated.resolve(shard(gated)).toString());
-    assertThat(other.status()).isEqualTo(1);
-    assertThat(other.err()).contains("Cannot take the name of model.layers.0.block_sparse_moe.experts.fc1_qweights from ");
-    assertThat(folder.resolve("other")).doesNotExist();
-  }
-
-  private static String shard(Path output) {
-    return Arrays.stream(output.toFile().list()).filter(name -> name.endsWith("00001.safetensors")
-        || name.startsWith("model-00001")).findFirst().orElseThrow();
   }
 
   /** A run that met a scale that no runtime takes: once the source is mended, the same command does the rest. */

@@ -57,7 +57,7 @@ class DemoIT {
     assertThat(result.out())
         .contains("No difference found")
         .containsPattern("The checkpoint +" + folder + "/demo/nvfp4\n")
-        .containsPattern("Size +130\\.\\d MiB in, 53\\.\\d MiB out \\(0\\.41 of it\\)")
+        .containsPattern("Size +13\\d\\.\\d\\d MB in, 5\\d\\.\\d\\d MB out \\(0\\.41 of it\\)")
         .containsPattern("Relative error +0\\.08\\d\\d over the quantized layers")
         .contains("  ./sparkfp4 quantize --input YOUR_CHECKPOINT --output YOUR_CHECKPOINT-NVFP4 --dry-run");
     Map<String, String> before = Outputs.identities(folder.resolve("demo/nvfp4"), "");

@@ -12,9 +12,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.sparkfp4.CheckpointFiles;
-import org.sparkfp4.kernels.Device;
-import org.sparkfp4.kernels.KernelChoice;
-import org.sparkfp4.kernels.Nvfp4Kernels;
+import org.sparkfp4.kernels.LostDevice;
 
 /** The bytes of the GPU, by both ways in, are those of the CPU; without a GPU, what a user is told. */
 class DeviceIT {
@@ -78,9 +76,19 @@ class DeviceIT {
     assertThat(result.err()).doesNotContain("LEAK");
   }
 
+  /** What a sticky error of CUDA is to a task; it needs no GPU to be thrown. */
+  @Test
+  void lostDeviceEndsItsExecutorAndAnotherServes() {
+    SparkSubmitResult result = SparkSubmit.localCluster(1).program(LostDevice.class).run();
+
+    assertThat(result.status()).as(result.err()).isZero();
+    assertThat(result.out()).isEqualTo("served by executor 1\n"); // the first was 0
+    assertThat(result.err()).contains("Lost executor 0 ");
+  }
+
   @Test
   void withoutGpuCudaIsRefusedBeforeAnyWork() throws Exception {
-    Assumptions.assumeFalse(hasGpu(), "a GPU answers here");
+    Assumptions.assumeFalse(Gpu.answers(), "a GPU answers here");
 
     SparkSubmitResult local = refused("cuda");
     assertThat(local.status()).isEqualTo(1);
@@ -106,7 +114,7 @@ class DeviceIT {
 
   @Test
   void withoutGpuAutoSaysOnceWhatComputesAndWhy() {
-    Assumptions.assumeFalse(hasGpu(), "a GPU answers here");
+    Assumptions.assumeFalse(Gpu.answers(), "a GPU answers here");
 
     SparkSubmitResult result = SparkSubmit.local(2)
         .run(arguments(SOURCES.get(0), folder.resolve("output"), "auto", OPTIONS.get(0)).toArray(new String[0]));
@@ -153,17 +161,8 @@ class DeviceIT {
   }
 
   private static void assumeDevice(String device) {
-    Assumptions.assumeTrue(hasGpu(), "no GPU answers here");
+    Assumptions.assumeTrue(Gpu.answers(), "no GPU answers here");
     Assumptions.assumeTrue(device.equals("cuda") || System.getProperty("sparkfp4.rapids.jar") != null,
         "no -Drapids.jar=JAR, the RAPIDS Accelerator's");
-  }
-
-  private static boolean hasGpu() {
-    try {
-      Nvfp4Kernels.require(new KernelChoice(Device.CUDA, "auto"));
-      return true;
-    } catch (IllegalArgumentException e) {
-      return false;
-    }
   }
 }

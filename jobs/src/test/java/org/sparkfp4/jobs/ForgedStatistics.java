@@ -3,7 +3,7 @@ package org.sparkfp4.jobs;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import org.sparkfp4.sink.FileDigest;
+import org.sparkfp4.output.FileDigest;
 
 /** A folder of statistics of which a file was changed, and its digest in the index too. */
 final class ForgedStatistics {

@@ -2,6 +2,7 @@ package org.sparkfp4.jobs;
 
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import org.apache.spark.sql.SparkSession;
@@ -14,6 +15,11 @@ final class InProcess {
   InProcess conf(String key, String value) {
     conf.put(key, value);
     return this;
+  }
+
+  /** Runs a command whose arguments may be paths and numbers. */
+  SparkSubmitResult runAll(Object... arguments) {
+    return run(Arrays.stream(arguments).map(Object::toString).toArray(String[]::new));
   }
 
   SparkSubmitResult run(String... arguments) {

@@ -18,6 +18,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.sparkfp4.CheckpointFiles;
 import org.sparkfp4.StoredTensor;
 import org.sparkfp4.calibration.Activations;
@@ -65,9 +66,9 @@ class InputScaleTest {
     assertThat(result.status()).as(result.err()).isZero();
     assertThat(result.out())
         .contains("inputs     scales by amax: 6 measured, 2 of other experts, 8 1.0\n")
-        .contains("no token reached model.layers.0.mlp.experts.3.down_proj, model.layers.0.mlp.experts.3.{gate_proj,"
+        .contains("no token, or none but zeros, reached model.layers.0.mlp.experts.3.down_proj, model.layers.0.mlp.experts.3.{gate_proj,"
             + "up_proj}: they have the largest input scale of the other experts")
-        .contains("no statistics of model.layers.1.mlp.experts.0.down_proj, ");
+        .contains("no statistics, or none but of zeros, of model.layers.1.mlp.experts.0.down_proj, ");
 
     Map<String, StoredTensor> output = CheckpointFiles.read(folder.resolve("out"));
     // token 4 went to expert 1, token 5 to expert 2
@@ -82,6 +83,30 @@ class InputScaleTest {
     SparkSubmitResult verified = new InProcess().run(
         "verify", "--source", MODEL, "--quantized", folder.resolve("out").toString());
     assertThat(verified.status()).as(verified.out() + verified.err()).isZero();
+  }
+
+  /** Tokens that reached an expert as zeros say nothing of its inputs, as one that no token reached. */
+  @ParameterizedTest
+  @ValueSource(strings = {"modelopt", "compressed-tensors"})
+  void activationsThatAreAllZeroGiveNoScaleOfZero(String layout) throws IOException {
+    Path activations = Files.createDirectories(folder.resolve("zeros"));
+    Map<String, StoredTensor> tensors = new LinkedHashMap<>();
+    tensors.put(LAYER + ".experts.0.down_proj.input", Activations.zeros(21, 64).bf16());
+    tensors.put(LAYER + ".experts.1.down_proj.input", Activations.random(21, 64, 5).with(1, 1, 10f).bf16());
+    tensors.put("model.layers.1.mlp.experts.0.down_proj.input", Activations.zeros(21, 64).bf16());
+    CheckpointFiles.write(activations.resolve("a.safetensors"), tensors);
+    Path sums = folder.resolve("of zeros");
+    SparkSubmitResult calibrated = new InProcess().run(
+        "calibrate", "--input", activations.toString(), "--output", sums.toString(), "--model", MODEL);
+    assertThat(calibrated.status()).as(calibrated.err()).isZero();
+
+    SparkSubmitResult result = quantize("out", "--layout", layout, "--statistics", sums.toString());
+
+    assertThat(result.status()).as(result.err()).isZero();
+    Map<String, StoredTensor> output = CheckpointFiles.read(folder.resolve("out"));
+    String name = layout.equals("modelopt") ? ".input_scale" : ".input_global_scale";
+    requireScale(output, layout, LAYER + ".experts.0.down_proj" + name, 10f);
+    assertThat(scalar(output, "model.layers.1.mlp.experts.0.down_proj" + name)).isEqualTo(1f);
   }
 
   private static void requireScale(Map<String, StoredTensor> output, String layout, String name, float amax) {

@@ -30,8 +30,8 @@ class InspectCommandTest {
     assertThat(out.toString())
         .startsWith("file:" + GOLDEN)
         .contains("model type    qwen3_moe\n", "quantization  none\n", "in 3 shards\n")
-        .containsPattern("(?m)^BF16 +\\d+ +\\d+\\.\\d KiB$")
-        .containsPattern("(?m)^model\\.layers\\.\\*\\.mlp\\.experts\\.\\*\\.gate_proj\\.weight +BF16 +\\[64, 128\\] +8 +128\\.0 KiB$");
+        .containsPattern("(?m)^BF16 +\\d+ +\\d+\\.\\d\\d kB$")
+        .containsPattern("(?m)^model\\.layers\\.\\*\\.mlp\\.experts\\.\\*\\.gate_proj\\.weight +BF16 +\\[64, 128\\] +8 +131\\.07 kB$");
   }
 
   @Test
@@ -74,6 +74,7 @@ class InspectCommandTest {
         .containsPattern("(?m)^attention +BF16 +NVFP4 +\\d+ +")
         .containsPattern("(?m)^attention +BF16 +as it is +excluded by \\*\\.self_attn\\.o_proj +2 +")
         .containsPattern("(?m)^router +BF16 +as it is +router +2 +")
+        .contains("\nwarning       input scales are 1.0").doesNotContain("problem")
         .containsPattern("(?m)^quantized +\\d\\d\\.\\d % of the parameters, ");
   }
 
@@ -102,6 +103,14 @@ class InspectCommandTest {
         "Cannot read the family file " + folder.resolve("none.json") + ": there is none",
         "Invalid family file " + folder.resolve("family.json")
             + ": field families[0]: Invalid model family x: it has neither model_types nor architectures");
+  }
+
+  @Test
+  void aValueThatAnOptionDoesNotTakeIsAnErrorOfUsage() {
+    assertThat(run("inspect", GOLDEN.toString(), "--layout", "foo")).isEqualTo(2);
+    assertThat(run("inspect", GOLDEN.toString(), "--targets", "foo")).isEqualTo(2);
+    assertThat(err.toString()).contains("Invalid layout: foo; known are", "Invalid targets: foo")
+        .contains("See 'sparkfp4 inspect --help'.");
   }
 
   @Test

@@ -129,6 +129,37 @@ class KeepSourcePrecisionTest {
   }
 
   @Test
+  void mxfp8IsMixedPrecisionOfModelOpt() throws Exception {
+    Path source = CheckpointFiles.golden("minimax_m3_mxfp8");
+    Path output = quantize(source, "output");
+
+    Map<String, StoredTensor> before = CheckpointFiles.read(source);
+    Map<String, StoredTensor> after = CheckpointFiles.read(output);
+    String attention = "language_model.model.layers.1.self_attn.";
+    assertSame(after.get(attention + "q_proj.weight"), before.get(attention + "q_proj.weight"));
+    assertSame(after.get(attention + "q_proj.weight_scale"), before.get(attention + "q_proj.weight_scale_inv"));
+    assertThat(after.keySet()).noneMatch(name -> name.endsWith("_inv"));
+    JsonNode config = quantization(output);
+    assertThat(config.path("quant_algo").asText()).isEqualTo("MIXED_PRECISION");
+    JsonNode layers = config.path("quantized_layers");
+    assertThat(layers.path(attention + "q_proj").toString()).isEqualTo("{\"quant_algo\":\"MXFP8\"}");
+    assertThat(layers.at("/language_model.model.layers.1.block_sparse_moe.experts/quant_algo").asText())
+        .isEqualTo("NVFP4");
+    assertThat(layers.has(attention + "index_q_proj")).isFalse();
+    assertThat(config.path("ignore").toString()).contains(attention + "index_", "vision_tower", "patch_merge_mlp");
+    assertVerified(source, output);
+
+    ((ObjectNode) layers.path(attention + "q_proj")).put("quant_algo", "FP8");
+    ObjectNode changed = (ObjectNode) JSON.readTree(output.resolve("config.json").toFile());
+    changed.set("quantization_config", config);
+    Files.writeString(output.resolve("config.json"), changed.toString());
+    assertThat(verify(source, output).out())
+        .contains(attention + "q_proj is stored as in the source, E4M3 1x32, but by config.json it is [E4M3 *x* with");
+    assertRefused(source, "groups", List.of("--layout", "compressed-tensors"),
+        "E4M3/E8M0/1x32: layout compressed-tensors keeps no FP8 with E8M0 scales; layout modelopt keeps MXFP8");
+  }
+
+  @Test
   void deepSeekV4KeepsItsOwnConfig() throws Exception {
     Path source = v4();
     Path output = quantize(source, "output");
@@ -156,13 +187,13 @@ class KeepSourcePrecisionTest {
     assertRefused(source, "activations", List.of("--weight-only"), "leave --weight-only out");
     assertRefused(source, "E8M0", List.of("--layout", "compressed-tensors"),
         "Cannot keep layers.1.attn.wo_b.weight (F8_E4M3 [256, 256], model.safetensors) as the source stores it, "
-            + "E4M3/E8M0/128x128: compressed-tensors has no FP8 with E8M0 scales");
+            + "E4M3/E8M0/128x128: layout compressed-tensors keeps no FP8 with E8M0 scales");
   }
 
   @Test
   void whatALayoutCannotSayIsAnErrorBeforeAnyWork() throws Exception {
     assertRefused(CheckpointFiles.golden("deepseek_v3_fp8"), "blocks in ModelOpt", List.of(),
-        "E4M3/F32/128x128: layout modelopt keeps FP8 that has one F32 scale and an F32 input_scale, and no other; "
+        "E4M3/F32/128x128: layout modelopt keeps MXFP8, and FP8 that has one F32 scale and an F32 input_scale, and no other; "
             + "layout compressed-tensors keeps FP8 with scales in blocks or rows, INT4 and MXFP4; leave "
             + "--keep-source-precision out, and it becomes BF16");
     assertRefused(perTensor("\"activation_scheme\": \"static\"", false), "no scale of activations",

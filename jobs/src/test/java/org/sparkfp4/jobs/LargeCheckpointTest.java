@@ -11,12 +11,15 @@ import java.io.OutputStream;
 import java.io.PrintWriter;
 import java.io.RandomAccessFile;
 import java.io.StringWriter;
+import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.zip.GZIPOutputStream;
 import org.apache.hadoop.conf.Configuration;
 import org.junit.jupiter.api.Test;
@@ -67,9 +70,7 @@ class LargeCheckpointTest {
    */
   @Test
   void planOfManyTensorsIsSmall() throws IOException {
-    SyntheticHeaders model = new SyntheticHeaders("deepseek_v32", new ModelShape(61, 720, 5120, 2304, 129280));
-    Files.write(folder.resolve("config.json"), JSON.writeValueAsBytes(model.config()));
-    int tensors = write(model);
+    int tensors = writeManyTensors();
     Configuration conf = new Configuration();
     long before = usedHeap();
 
@@ -97,6 +98,50 @@ class LargeCheckpointTest {
     assertThat(sent).as("broadcast").isLessThan(80L * tensors);
     assertThat(largest).as("a task's part").isLessThan(3 * sent / plan.shards().size());
     assertThat(source.path()).as("alive until here").isNotNull();
+  }
+
+  /**
+   * In a JVM of its own, whose heap is a gigabyte. The bound is of CPU time, which a loaded machine does not lengthen much,
+   * and several times what it takes.
+   */
+  @Test
+  void manyTensorsAreInspectedInAGigabyteOfHeap() throws Exception {
+    int tensors = writeManyTensors();
+    Path out = folder.resolve("out.txt");
+    List<String> command = new ArrayList<>(List.of(
+        ProcessHandle.current().info().command().orElseThrow(), "-Xmx1g", "-cp", System.getProperty("java.class.path")));
+    ManagementFactory.getRuntimeMXBean().getInputArguments().stream()
+        .filter(argument -> argument.startsWith("--add-")).forEach(command::add);
+    command.addAll(List.of(TimedInspection.class.getName(), folder.toString()));
+
+    Process process = new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(out.toFile()).start();
+    int status = process.waitFor();
+
+    String text = Files.readString(out);
+    assertThat(status).as(text).isZero();
+    assertThat(tensors).isGreaterThan(250_000);
+    assertThat(text).contains("tensors       " + tensors + ", ");
+    Matcher seconds = Pattern.compile("CPU of the main thread: (\\d+) ms").matcher(text);
+    assertThat(seconds.find()).as(text).isTrue();
+    assertThat(Long.parseLong(seconds.group(1))).as("milliseconds").isLessThan(45_000);
+  }
+
+  /** {@code inspect}, and the CPU time that it took. */
+  static final class TimedInspection {
+    private TimedInspection() {}
+
+    public static void main(String[] args) {
+      int status = Main.commandLine().execute("inspect", args[0]);
+      long cpu = ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
+      System.out.println("CPU of the main thread: " + cpu / 1_000_000 + " ms");
+      System.exit(status);
+    }
+  }
+
+  private int writeManyTensors() throws IOException {
+    SyntheticHeaders model = new SyntheticHeaders("deepseek_v32", new ModelShape(61, 720, 5120, 2304, 129280));
+    Files.write(folder.resolve("config.json"), JSON.writeValueAsBytes(model.config()));
+    return write(model);
   }
 
   private static long usedHeap() {

@@ -5,11 +5,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** The launcher, called from another folder than its own, one with a space in its name. */
 class LauncherIT {
@@ -66,6 +69,27 @@ class LauncherIT {
 
     assertThat(result.status()).isEqualTo(2);
     assertThat(result.err()).isEqualTo("Invalid option: --conf takes KEY=VALUE, not \"spark.fp4.read\"\n");
+  }
+
+  /** Of a clone that was never built: help is told without building, installing or opening anything. */
+  @ParameterizedTest
+  @CsvSource({"package, --help", "package, -h", "test, --help", "notebook, --help"})
+  void helpOfItsOwnCommandsDoesNothing(String command, String option) throws Exception {
+    Path clone = Files.createDirectory(folder.resolve("clone"));
+    Files.copy(ROOT.resolve("sparkfp4"), clone.resolve("sparkfp4"), StandardCopyOption.COPY_ATTRIBUTES);
+    Files.copy(ROOT.resolve("pom.xml"), clone.resolve("pom.xml"));
+
+    SparkSubmitResult result = run(List.of(clone.resolve("sparkfp4").toString(), command, option));
+
+    assertThat(result.status()).isZero();
+    assertThat(result.out()).startsWith("Usage: ./sparkfp4 " + command + " [OPTION OF ").contains("\n  -");
+    assertThat(result.err()).isEmpty();
+    assertThat(clone.toFile().list()).containsExactlyInAnyOrder("sparkfp4", "pom.xml");
+  }
+
+  @Test
+  void helpListsItsOwnCommands() throws Exception {
+    assertThat(launch("--help").out()).contains("\n  package ", "\n  test ", "\n  notebook ", "\n  quantize ");
   }
 
   @Test

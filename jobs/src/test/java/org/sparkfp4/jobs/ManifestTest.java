@@ -215,7 +215,7 @@ class ManifestTest {
 
     assertThat(result.status()).isEqualTo(VerifyCommand.DIFFERENCE);
     assertThat(result.out())
-        .contains("1 differences found:")
+        .contains("1 difference found:")
         .contains("File tokenizer.json has the SHA-256 ");
   }
 
@@ -230,7 +230,7 @@ class ManifestTest {
     SparkSubmitResult result = run(
         3, "verify", "--manifest", "--source", source.toString(), "--quantized", output.toString());
 
-    assertThat(result.out()).contains("1 differences found:")
+    assertThat(result.out()).contains("1 difference found:")
         .containsPattern("Source file model-00002-of-00003.safetensors has the CRC-32C [0-9a-f]{8}, when it was read ");
   }
 

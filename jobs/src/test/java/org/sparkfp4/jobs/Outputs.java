@@ -40,7 +40,8 @@ final class Outputs {
   }
 
   private static Map<String, Path> byName(Path folder, Predicate<String> names) {
-    return list(folder, names).collect(Collectors.toMap(Outputs::name, Function.identity(), (one, other) -> one, TreeMap::new));
+    return list(folder, names)
+        .collect(Collectors.toMap(Outputs::name, Function.identity(), (one, other) -> one, TreeMap::new));
   }
 
   /** Inode and time of change of every file in a folder whose name has the ending: a rewritten file has others. */

@@ -26,12 +26,21 @@ final class Python {
 
   /** The interpreter, or the end of the calling test. */
   static Python required() {
-    String named = System.getenv("SPARKFP4_PYTHON");
+    return required("SPARKFP4_PYTHON", ".ci/requirements.txt");
+  }
+
+  /** The same with Airflow, which {@code SPARKFP4_AIRFLOW_PYTHON} names. */
+  static Python withAirflow() {
+    return required("SPARKFP4_AIRFLOW_PYTHON", ".ci/requirements-airflow.txt");
+  }
+
+  private static Python required(String variable, String packages) {
+    String named = System.getenv(variable);
     if (named != null && !named.isBlank()) {
       return new Python(Path.of(named));
     }
 
-    String reason = "SPARKFP4_PYTHON names no Python with the packages of .ci/requirements.txt";
+    String reason = variable + " names no Python with the packages of " + packages;
     if ("true".equals(System.getenv("CI"))) {
       return Assertions.fail(reason);
     }

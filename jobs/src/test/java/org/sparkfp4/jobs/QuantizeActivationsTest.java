@@ -178,17 +178,47 @@ class QuantizeActivationsTest {
     assertThat(other.err()).contains("holds a checkpoint of another plan").contains("--overwrite");
   }
 
+  /** A batch each: an output has one tensor of a name, so each file gets one; scales of statistics are those of all. */
+  @Test
+  void filesOfTheSameNamesBecomeFoldersOfTheirOwn() throws IOException {
+    Activations x = Activations.random(8, 32, 1);
+    Activations y = Activations.random(5, 32, 2);
+    CheckpointFiles.write(input.resolve("a.safetensors"), Map.of("m.input", x.bf16()));
+    CheckpointFiles.write(input.resolve("b.safetensors"), Map.of("m.input", y.bf16(), "n.input", y.bf16()));
+    Path output = folder.resolve("nvfp4");
+    SparkSubmitResult own =
+        new InProcess().run("quantize-activations", "--input", input.toString(), "--output", output.toString());
+    assertThat(own.status()).as(own.err()).isZero();
+    assertThat(output.toFile().list()).containsExactlyInAnyOrder("a", "b");
+    requireEncoded(CheckpointFiles.read(output.resolve("a")), "m", x, amax(x));
+    requireEncoded(CheckpointFiles.read(output.resolve("b")), "m", y, amax(y));
+    requireEncoded(CheckpointFiles.read(output.resolve("b")), "n", y, amax(y));
+    assertThat(own.out()).contains("file:" + output + "/a: 1 shard", "file:" + output + "/b: ");
+
+    Path statistics = folder.resolve("statistics");
+    assertThat(new InProcess().run("calibrate", "--input", input.toString(), "--output", statistics.toString()).status())
+        .isZero();
+    Path calibrated = folder.resolve("calibrated");
+    SparkSubmitResult shared = new InProcess().run("quantize-activations", "--input", input.toString(), "--output",
+        calibrated.toString(), "--statistics", statistics.toString());
+    assertThat(shared.status()).as(shared.err()).isZero();
+    float amax = Math.max(amax(x), amax(y));
+    requireEncoded(CheckpointFiles.read(calibrated.resolve("a")), "m", x, amax);
+    requireEncoded(CheckpointFiles.read(calibrated.resolve("b")), "m", y, amax);
+
+    // one for all files has no place among them, nor they in it
+    Path one = folder.resolve("one");
+    assertThat(new InProcess().run("quantize-activations", "--input", input.resolve("a.safetensors").toString(),
+        "--output", one.toString()).status()).isZero();
+    SparkSubmitResult mixed =
+        new InProcess().run("quantize-activations", "--input", input.toString(), "--output", one.toString());
+    assertThat(mixed.status()).isEqualTo(1);
+    assertThat(mixed.err()).startsWith("Cannot write to file:" + one + ": it holds a checkpoint").hasLineCount(1);
+  }
+
   @Test
   void whatCannotBeIsToldInALine() throws IOException {
     CheckpointFiles.write(input.resolve("a.safetensors"), Map.of("m.input", Activations.random(8, 32, 1).bf16()));
-    CheckpointFiles.write(input.resolve("b.safetensors"), Map.of("m.input", Activations.random(8, 32, 1).bf16()));
-    SparkSubmitResult twice = new InProcess().run(
-        "quantize-activations", "--input", input.toString(), "--output", folder.resolve("x").toString());
-    assertThat(twice.status()).isEqualTo(1);
-    assertThat(twice.err())
-        .contains("Cannot quantize m.input of b.safetensors: a.safetensors has a tensor of that name");
-
-    Files.delete(input.resolve("b.safetensors"));
     CheckpointFiles.write(
         input.resolve("a.safetensors"),
         Map.of("m.input", Activations.random(8, 32, 1).with(2, 5, Float.NEGATIVE_INFINITY).bf16()));

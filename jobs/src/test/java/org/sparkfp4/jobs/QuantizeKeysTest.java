@@ -19,6 +19,7 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.stream.Stream;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.RowFactory;
 import org.apache.spark.sql.types.DataTypes;
@@ -52,9 +53,7 @@ class QuantizeKeysTest {
   private final Random random = new Random(3);
 
   private SparkSubmitResult run(Object... arguments) {
-    List<String> all = new ArrayList<>(List.of("quantize-keys"));
-    Arrays.stream(arguments).map(Object::toString).forEach(all::add);
-    return new InProcess().run(all.toArray(String[]::new));
+    return new InProcess().runAll(Stream.concat(Stream.of("quantize-keys"), Arrays.stream(arguments)).toArray());
   }
 
   private void succeed(Object... arguments) {
@@ -141,7 +140,8 @@ class QuantizeKeysTest {
           .containsEntry("round", "rne-keep-neg-zero").containsEntry("nibble", "even-low")
           .containsEntry("norm", "layernorm").containsEntry("ln_eps", "1.0E-5")
           .containsEntry("ln_round_bf16", "false").containsEntry("hadamard", "false")
-          .containsEntry("num_tokens", "499").containsEntry("slot_order", "mapped").containsEntry("checksum", "sha256:" + checksum);
+          .containsEntry("num_tokens", "499").containsEntry("slot_order", "mapped")
+          .containsEntry("checksum", "sha256:" + checksum);
     }
   }
 
@@ -225,6 +225,53 @@ class QuantizeKeysTest {
     assertThat(cache(folder.resolve("files"), "keys-00002-of-00003.safetensors")).containsOnlyKeys("a.10.index_k");
   }
 
+  /** Names and lengths of files tell of other keys where a table has files; elsewhere the keys do. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void otherRowsOfATableWithoutFilesAreAnotherRun(boolean isBinary) throws IOException {
+    String table = TableWithoutFiles.class.getName() + ":" + folder.resolve("table");
+    List<Object> arguments = new ArrayList<>(List.of("--table", table, "--output", folder.resolve("cache")));
+    if (isBinary) {
+      arguments.addAll(List.of("--key-type", "F32"));
+    }
+
+    byte[] keys = new byte[3 * DIM * Float.BYTES];
+    random.nextBytes(keys);
+    for (int i = 3; i < keys.length; i += 4) {
+      keys[i] = 0x3C;
+    }
+
+    writeTable(keys, isBinary, 0, 1, 2);
+    succeed(arguments.toArray());
+    Map<String, String> made = Outputs.identities(folder.resolve("cache"), "");
+    writeTable(keys, isBinary, 2, 0, 1);
+    succeed(arguments.toArray());
+    assertThat(Outputs.identities(folder.resolve("cache"), "")).as("rows in another order").isEqualTo(made);
+
+    keys[DIM * Float.BYTES + 2] ^= 0x40;
+    writeTable(keys, isBinary, 0, 1, 2);
+    SparkSubmitResult other = run(arguments.toArray());
+    assertThat(other.status()).isEqualTo(1);
+    assertThat(other.err()).startsWith("Cannot write to ").contains("--overwrite").hasLineCount(1);
+    assertThat(Outputs.identities(folder.resolve("cache"), "")).isEqualTo(made);
+    arguments.add("--overwrite");
+    succeed(arguments.toArray());
+  }
+
+  private void writeTable(byte[] keys, boolean isBinary, int... order) {
+    List<Row> rows = new ArrayList<>();
+    for (int token : order) {
+      byte[] key = Arrays.copyOfRange(keys, token * DIM * Float.BYTES, (token + 1) * DIM * Float.BYTES);
+      rows.add(RowFactory.create("l", (long) token, isBinary ? key : boxed(key)));
+    }
+
+    TestSpark.session().createDataFrame(rows, new StructType()
+            .add("layer", DataTypes.StringType)
+            .add("slot", DataTypes.LongType)
+            .add("key", isBinary ? DataTypes.BinaryType : DataTypes.createArrayType(DataTypes.FloatType)))
+        .coalesce(1).write().mode("overwrite").parquet(folder.resolve("table").toString());
+  }
+
   private static List<Float> boxed(byte[] key) {
     List<Float> values = new ArrayList<>();
     for (float value : ElementType.F32.floats(key)) {
@@ -279,21 +326,6 @@ class QuantizeKeysTest {
   }
 
   @Test
-  void topkRowsThatCannotBeAreRefused() throws Exception {
-    KeyFiles keys = new KeyFiles().gaussian("l.index_k", DType.BF16, 0, 100, DIM);
-    keys.put("l.topk_indices_buffer", DType.I32, buffer(99, 24), 99, 24).write(folder.resolve("in/keys.safetensors"));
-    SparkSubmitResult few = run("--input", folder.resolve("in"), "--output", folder.resolve("out"));
-    assertThat(few.status()).isEqualTo(1);
-    assertThat(few.err()).contains("Invalid tensor l.topk_indices_buffer in file", "it is I32 [99, 24], must be I32 "
-        + "[rows, topk] of at least 100 rows, one for each token of l.index_k").hasLineCount(1);
-    assertThat(folder.resolve("out")).doesNotExist();
-
-    keys.put("l.topk_indices_buffer", DType.F32, buffer(100, 24), 100, 24).write(folder.resolve("in/keys.safetensors"));
-    assertThat(run("--input", folder.resolve("in"), "--output", folder.resolve("out")).err())
-        .contains("it is F32 [100, 24], must be I32");
-  }
-
-  @Test
   void whatIsFinishedIsKept() throws Exception {
     KeyFiles good = new KeyFiles().gaussian("a.index_k", DType.BF16, 0, 70, DIM);
     KeyFiles bad = new KeyFiles().gaussian("b.index_k", DType.BF16, 0, 70, DIM);
@@ -318,8 +350,8 @@ class QuantizeKeysTest {
     Files.write(poisoned, repaired);
     Files.setLastModifiedTime(poisoned, time);
     SparkSubmitResult other = run("--input", folder.resolve("in"), "--output", output, "--scale-rule", "floor");
-    assertThat(other.err()).startsWith("Cannot write to file:" + output + ": it holds a begun run of other keys or "
-        + "options").contains("--overwrite");
+    assertThat(other.err()).startsWith("Cannot write to file:" + output + ": it holds a begun run of other options "
+        + "(scale-rule ceil there, floor here)").contains("--overwrite");
     mark(output.resolve("_sparkfp4"));
     succeed("--input", folder.resolve("in"), "--output", output);
     // the mark is there: what was finished has not been written again
@@ -330,7 +362,7 @@ class QuantizeKeysTest {
     succeed("--input", folder.resolve("in"), "--output", output);
     assertThat(Outputs.identities(output, ".safetensors")).isEqualTo(files);
     assertThat(run("--input", folder.resolve("in"), "--output", output, "--page-tokens", 32).err())
-        .startsWith("Cannot write to file:" + output + ": it holds a cache of other keys or options");
+        .startsWith("Cannot write to file:" + output + ": it holds a cache of other options (page-tokens 64 there, 32 here)");
     succeed("--input", folder.resolve("in"), "--output", output, "--page-tokens", 32, "--overwrite");
     assertThat(cache(output, "keys-00001-of-00002.safetensors").get("a.index_k").shape())
         .containsExactly(3L, 32L, 68L);
@@ -346,117 +378,5 @@ class QuantizeKeysTest {
       file.seek(5);
       file.write(0x77);
     }
-  }
-
-  @Test
-  void whatHeadersAndSlotsShowIsRefusedBeforeAnythingIsWritten() throws IOException {
-    KeyFiles keys = new KeyFiles().gaussian("l.index_k", DType.BF16, 0, 4, DIM);
-    assertRefused(keys.gaussian("l.k_norm.weight", DType.F32, 1, DIM), "Invalid tensor l.k_norm.weight in file ",
-        "layer l has no k_norm.bias", "--eps", "1e-6");
-    keys.gaussian("l.k_norm.bias", DType.F32, 1, DIM);
-    assertRefused(keys, "Invalid tensor l.k_norm.weight in file ", "a norm needs its epsilon; give --eps");
-    assertRefused(new KeyFiles().gaussian("l.index_k", DType.BF16, 0, 4, 100), "Invalid tensor l.index_k in file ",
-        "its keys have 100 values, must be a multiple of 32");
-    assertRefused(new KeyFiles().gaussian("l.index_k", DType.BF16, 0, 4, 96),
-        "Invalid key size: 96, must be a power of two for the Hadamard transform", "", "--hadamard");
-    assertRefused(new KeyFiles().gaussian("l.index_k", DType.BF16, 0, 4, 2, 64), "Invalid tensor l.index_k in file ",
-        "its shape is [4, 2, 64], must be [tokens, values]");
-    assertRefused(new KeyFiles().gaussian("l.k", DType.BF16, 0, 4, 64), "Invalid input: ",
-        " has no tensor called LAYER.index_k");
-    assertRefused(slotted(0, 1, 2, 3, 4), "Invalid tensor l.slot_mapping in file ",
-        "it is I64 [5], must be I64 of 4 slots at most, one for each token of l.index_k");
-    assertRefused(slotted(0, 1, 64), "Invalid slot in l.slot_mapping: 64 of token 2, must be below 64: --pages 1 of 64",
-        "", "--pages", 1);
-    assertRefused(new KeyFiles().gaussian("l.index_k", DType.BF16, 0, 4, DIM)
-        .gaussian("l.kv_c", DType.BF16, 0, 4, Fp8DsMla.LATENT), "Invalid tensor l.kv_c in file ",
-        "there is no l.kv_norm_weight to normalise it");
-    assertRefused(new KeyFiles().put("l.index_k", DType.I8, new byte[64], 2, 32), "Invalid tensor l.index_k in file ",
-        "it is of I8, must be BF16, F16 or F32");
-  }
-
-  private static KeyFiles slotted(long... slots) {
-    return new KeyFiles().gaussian("l.index_k", DType.BF16, 0, 4, DIM).slots("l.slot_mapping", slots);
-  }
-
-  private void assertRefused(KeyFiles files, String begin, String end, Object... options) throws IOException {
-    Path input = files.write(folder.resolve("refused/in-" + random.nextInt() + ".safetensors"));
-    Path output = folder.resolve("none");
-    List<Object> arguments = new ArrayList<>(List.of("--input", input, "--output", output));
-    arguments.addAll(List.of(options));
-    SparkSubmitResult result = run(arguments.toArray());
-    assertThat(result.status()).isEqualTo(1);
-    assertThat(result.err()).startsWith(begin).contains(end).hasLineCount(1);
-    assertThat(output).doesNotExist();
-  }
-
-  @Test
-  void twoTokensOfOneSlotAreRefused() throws IOException {
-    Path input = slotted(5, -1, 9, 5).write(folder.resolve("in/keys.safetensors"));
-    SparkSubmitResult result = run("--input", input, "--output", folder.resolve("out"));
-    assertThat(result.status()).isEqualTo(1);
-    assertThat(result.err().strip()).isEqualTo("Invalid slot in l.slot_mapping: 5 of token 3, token 0 has it already, in "
-        + "file file:" + input + "; a slot holds one token. Give one of them another slot, or a negative one to leave it "
-        + "out, and start again with --overwrite");
-    assertThat(folder.resolve("out/keys.safetensors.index.json")).doesNotExist();
-  }
-
-  @Test
-  void tablesThatCannotBeAreRefused() {
-    StructType schema = new StructType().add("layer", DataTypes.StringType).add("slot", DataTypes.LongType)
-        .add("key", DataTypes.BinaryType);
-    assertTable(schema, List.of(RowFactory.create("l", 1L, new byte[64]), RowFactory.create("l", 2L, new byte[128])),
-        "keys of layer l have from 64 to 128 bytes, must be as many");
-    assertTable(schema, List.of(RowFactory.create("l", 1L, new byte[62])),
-        "keys of layer l have 62 bytes, must be a multiple of 32 values of BF16");
-    assertTable(schema, List.of(RowFactory.create("l", null, new byte[64])), "whose layer, slot or key is null");
-    assertTable(schema, List.of(), "it has no rows");
-    StructType doubles = new StructType().add("layer", DataTypes.StringType).add("slot", DataTypes.DoubleType)
-        .add("key", DataTypes.BinaryType);
-    for (Object slot : new Object[] {1.5, -0.5, Double.NaN, 1e19}) {
-      assertTable(doubles,
-          List.of(RowFactory.create("k", 4.0, new byte[64]), RowFactory.create("l", slot, new byte[64])),
-          ": layer l has a row of slot " + slot + ", must be an integer of 64 bits");
-    }
-
-    assertTable(new StructType().add("layer", DataTypes.StringType).add("slot", DataTypes.StringType)
-        .add("key", DataTypes.BinaryType), List.of(RowFactory.create("l", "1", new byte[64])),
-        "its column slot is STRING, must be BIGINT or another number");
-    assertTable(schema, List.of(RowFactory.create("l", 1L, new byte[64]), RowFactory.create("l", 1L, new byte[64])),
-        "Invalid slot in l: 1 of a row, another row has it already, in table parquet:");
-    byte[] nan = new byte[64];
-    nan[10] = (byte) 0xC0;
-    nan[11] = 0x7F;
-    assertTable(schema, List.of(RowFactory.create("l", 7L, nan)),
-        "Invalid value in l: the key of slot 7, element 5 is NaN");
-    assertTable(new StructType().add("layer", DataTypes.StringType).add("slot", DataTypes.LongType),
-        List.of(RowFactory.create("l", 7L)), "it has no column key; it must have layer, slot and key");
-  }
-
-  private void assertTable(StructType schema, List<Row> rows, String message) {
-    String table = folder.resolve("table-" + random.nextInt()).toString();
-    TestSpark.session().createDataFrame(rows, schema).write().parquet(table);
-    SparkSubmitResult result = run("--table", "parquet:" + table, "--key-type", "BF16", "--output",
-        folder.resolve("none-" + random.nextInt()));
-    assertThat(result.status()).isEqualTo(1);
-    assertThat(result.err()).contains(message).hasLineCount(1);
-  }
-
-  @Test
-  void commandLinesThatCannotBeAreRefused() {
-    assertThat(run("--output", folder.resolve("out")).status()).isEqualTo(2);
-    assertUsage("Invalid --page-tokens: 48 (must be 64 or 32)", "--page-tokens", 48);
-    assertUsage("Invalid --eps: -1.0 (must be positive and finite)", "--eps", -1);
-    assertUsage("Invalid scale rule: up, must be one of ceil, floor, even, best-of-two", "--scale-rule", "up");
-    assertUsage("Invalid --key-type: BF16 (only with --table)", "--key-type", "BF16");
-    assertUsage("Invalid --pages: 0 (must be from 1 to 2147483646)", "--pages", 0);
-  }
-
-  private void assertUsage(String message, Object... options) {
-    List<Object> arguments =
-        new ArrayList<>(List.of("--input", folder.resolve("in"), "--output", folder.resolve("out")));
-    arguments.addAll(List.of(options));
-    SparkSubmitResult result = run(arguments.toArray());
-    assertThat(result.status()).isEqualTo(2);
-    assertThat(result.err()).contains(message);
   }
 }

@@ -84,12 +84,32 @@ class QuantizeOptionsTest {
     assertThat(new TreeSet<>(fingerprints.values())).as("%s", fingerprints).hasSize(fingerprints.size());
   }
 
+  /** Nor does how a run is carried out: by which processor, by how many tasks at once, from mapped files or read ones. */
+  @Test
+  void whatChangesNoByteChangesNoFingerprint() throws Exception {
+    Path source = CheckpointFiles.golden("qwen3_moe_bf16");
+    String plain = fingerprint(source, "plain");
+
+    assertThat(fingerprint(source, "device", "--device", "cpu")).isEqualTo(plain);
+    assertThat(fingerprint(source, "report", "--report", folder.resolve("report.html").toString())).isEqualTo(plain);
+    assertThat(fingerprint(source, "overwrite", "--overwrite")).isEqualTo(plain);
+    assertThat(fingerprint(source, "quiet", "--quiet", "--log-format", "json", "--verbose")).isEqualTo(plain);
+    Map<String, String> settings = Map.of("spark.fp4.read", "pread", "spark.fp4.cpu.tier", "java",
+        "spark.fp4.unitBytes", "16k", "spark.fp4.columnar", "off", "spark.default.parallelism", "1");
+    settings.forEach((key, value) -> assertThat(
+        fingerprint(new InProcess().conf(key, value), source, key)).as(key).isEqualTo(plain));
+  }
+
   private String fingerprint(Path source, String name, String... options) {
+    return fingerprint(new InProcess(), source, name, options);
+  }
+
+  private String fingerprint(InProcess session, Path source, String name, String... options) {
     Path output = folder.resolve(name);
     List<String> arguments =
         new ArrayList<>(List.of("quantize", "--input", source.toString(), "--output", output.toString()));
     arguments.addAll(List.of(options));
-    SparkSubmitResult result = new InProcess().run(arguments.toArray(new String[0]));
+    SparkSubmitResult result = session.run(arguments.toArray(new String[0]));
     assertThat(result.status()).as(result.err()).isZero();
     try {
       JsonNode manifest = new ObjectMapper().readTree(output.resolve("sparkfp4-manifest.json").toFile());

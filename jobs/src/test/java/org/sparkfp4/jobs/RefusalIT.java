@@ -28,7 +28,7 @@ import org.sparkfp4.StoredTensor;
 import org.sparkfp4.TestSpark;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.LocatedTensor;
-import org.sparkfp4.sink.OutputLock;
+import org.sparkfp4.output.OutputLock;
 
 /** What quantize refuses, when it says so, and what it leaves. */
 class RefusalIT {
@@ -273,6 +273,7 @@ class RefusalIT {
     "spark.fp4.unitBytes, -5, Invalid spark.fp4.unitBytes: -5; give a size such as 256m",
     "spark.fp4.unitBytes, 0, Invalid spark.fp4.unitBytes: 0; give 1 to 2147483639 bytes",
     "spark.fp4.unitBytes, 2g, Invalid spark.fp4.unitBytes: 2g; give 1 to 2147483639 bytes",
+    "spark.fp4.devcie, cuda, Invalid setting spark.fp4.devcie: there is none of this name; there are spark.fp4.columnar",
     "spark.fp4.columnar, maybe, Invalid spark.fp4.columnar: maybe; it is auto or off",
     "spark.fp4.commit, x, Invalid spark.fp4.commit: x; it is auto"
   })

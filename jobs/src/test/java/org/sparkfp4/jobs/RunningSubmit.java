@@ -72,7 +72,8 @@ final class RunningSubmit implements AutoCloseable {
     Instant limit = Instant.now().plus(LIMIT);
     while (!holds.getAsBoolean()) {
       if (!process.isAlive() || Instant.now().isAfter(limit)) {
-        throw new AssertionError("Spark " + (process.isAlive() ? "runs on" : "ended") + " without: " + what + "\n" + read("err"));
+        throw new AssertionError(
+            "Spark " + (process.isAlive() ? "runs on" : "ended") + " without: " + what + "\n" + read("err"));
       }
 
       sleep();

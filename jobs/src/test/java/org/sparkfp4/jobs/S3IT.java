@@ -28,8 +28,8 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import org.sparkfp4.sink.OutputLock;
-import org.sparkfp4.sink.OutputLockedException;
+import org.sparkfp4.output.OutputLock;
+import org.sparkfp4.output.OutputLockedException;
 
 /** S3A, brought by {@code --packages} as its users bring it, against an S3 server on loopback. */
 class S3IT {

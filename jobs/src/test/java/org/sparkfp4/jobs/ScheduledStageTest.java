@@ -59,7 +59,7 @@ class ScheduledStageTest {
   @Test
   void tasksOfTheDagRunOneAfterTheOther() throws Exception {
     JsonNode tasks = JSON.readTree(
-        Python.required().run("/python/airflow_dag.py", CONF.resolve("airflow/sparkfp4_quantize.py")));
+        Python.withAirflow().run("/python/airflow_dag.py", CONF.resolve("airflow/sparkfp4_quantize.py")));
 
     assertThat(tasks.findValuesAsText("id")).containsExactly("quantize", "verify");
     for (JsonNode task : tasks) {

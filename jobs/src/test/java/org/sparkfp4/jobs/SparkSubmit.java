@@ -18,7 +18,7 @@ import java.util.Map;
  * }</pre>
  */
 final class SparkSubmit {
-  private static final Path ROOT = Path.of(System.getProperty("sparkfp4.root")).normalize();
+  static final Path ROOT = Path.of(System.getProperty("sparkfp4.root")).normalize();
   private static final Path TARGET = ROOT.resolve("jobs/target");
 
   private final Map<String, String> conf = new LinkedHashMap<>();

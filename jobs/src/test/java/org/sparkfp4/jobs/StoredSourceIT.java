@@ -31,13 +31,13 @@ import org.sparkfp4.checkpoint.StoredWeight;
 import org.sparkfp4.formats.Dequantizer;
 import org.sparkfp4.safetensors.DType;
 
-/** Sources in FP8, INT4 and MXFP4 through the whole job: the bytes that ModelOpt's own functions gave. */
+/** Sources in FP8, INT4 and MXFP4 through the whole job: the bytes that the producers' functions gave. */
 class StoredSourceIT {
   @TempDir
   private Path folder;
 
   @ParameterizedTest
-  @ValueSource(strings = {"deepseek_v3_fp8", "kimi_k25_int4", "kimi_k3_mxfp4"})
+  @ValueSource(strings = {"deepseek_v3_fp8", "minimax_m3_mxfp8", "kimi_k25_int4", "kimi_k3_mxfp4"})
   void everyTensorIsTheProducersOrTheSources(String name) throws Exception {
     Path source = CheckpointFiles.golden(name);
     Path output = quantize(source, "output", Map.of());
@@ -92,6 +92,8 @@ class StoredSourceIT {
   @CsvSource({
     "deepseek_v3_fp8, 16384, auto",
     "deepseek_v3_fp8, 40000, off",
+    "minimax_m3_mxfp8, 1000, auto",
+    "minimax_m3_mxfp8, 1000, off",
     "kimi_k25_int4, 1000, auto",
     "kimi_k25_int4, 1g, off",
     "kimi_k3_mxfp4, 1000, auto",
@@ -107,7 +109,7 @@ class StoredSourceIT {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"deepseek_v3_fp8", "kimi_k25_int4", "kimi_k3_mxfp4"})
+  @ValueSource(strings = {"deepseek_v3_fp8", "minimax_m3_mxfp8", "kimi_k25_int4", "kimi_k3_mxfp4"})
   void theOtherLayoutStandsUpToVerification(String name) throws Exception {
     Path source = CheckpointFiles.golden(name);
     Path output = quantize(source, "output", Map.of(), "--layout", "compressed-tensors", "--targets", "linears");
@@ -158,6 +160,10 @@ class StoredSourceIT {
         + "in %s: element [4, 2] makes weights NaN, in file ",
     "kimi_k3_mxfp4|language_model.model.layers.2.block_sparse_moe.experts.1.w3.weight_scale|378|FF|1000|Invalid scale "
         + "in %s: element [94, 2] makes weights NaN, in file ",
+    "minimax_m3_mxfp8|language_model.model.layers.1.block_sparse_moe.experts.1.w3.weight_scale_inv|18|FF|256m|Invalid "
+        + "scale in %s: element [4, 2] makes weights NaN, in file ",
+    "minimax_m3_mxfp8|language_model.model.layers.0.self_attn.k_proj.weight_scale_inv|7|FF|256m|Invalid scale in %s: "
+        + "element [1, 3] makes weights NaN, in file ",
     "kimi_k25_int4|language_model.model.layers.1.mlp.experts.1.up_proj.weight_scale|11|7F|256m|Invalid scale in "
         + "%s: element [1, 1] makes weights ",
     "deepseek_v3_fp8|model.layers.1.mlp.experts.2.up_proj.weight|300|7F|256m|Invalid weight in %s: element "

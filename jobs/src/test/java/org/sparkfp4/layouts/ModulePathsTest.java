@@ -23,6 +23,7 @@ import org.sparkfp4.plan.Member;
 import org.sparkfp4.plan.OutputShard;
 import org.sparkfp4.plan.PlanOptions;
 import org.sparkfp4.plan.QuantizationPlan;
+import org.sparkfp4.plan.Selection;
 import org.sparkfp4.plan.ShardItem;
 import org.sparkfp4.plan.SyntheticPlans;
 import org.sparkfp4.plan.Unit;
@@ -96,7 +97,7 @@ class ModulePathsTest {
   void loadersFindWhatStaysInTheSourcesPrecision(String targets) {
     SyntheticModel blocks = fp8(SyntheticModel.of("deepseek_v3"), false);
     QuantizationPlan grouped = SyntheticPlans.of(
-        blocks, new PlanOptions("compressed-tensors", "rtn", targets, false, 0).keepingSourcePrecision());
+        blocks, new PlanOptions("compressed-tensors", "rtn", targets, false, 0, Selection.ALL, true, null));
     JsonNode config = Layouts.named("compressed-tensors").configs(blocks.config(), grouped).get(0).content()
         .path("quantization_config");
     List<List<String>> groups = new ArrayList<>();
@@ -113,7 +114,7 @@ class ModulePathsTest {
 
     SyntheticModel tensors = fp8(SyntheticModel.of("qwen3_moe"), true);
     QuantizationPlan mixed = SyntheticPlans.of(
-        tensors, new PlanOptions("modelopt", "rtn", targets, false, 0).keepingSourcePrecision());
+        tensors, new PlanOptions("modelopt", "rtn", targets, false, 0, Selection.ALL, true, null));
     if (!stored(mixed).isEmpty()) {
       Map<String, String> layers = new HashMap<>();
       Layouts.named("modelopt").configs(tensors.config(), mixed).get(0).content()

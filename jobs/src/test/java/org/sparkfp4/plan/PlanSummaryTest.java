@@ -68,7 +68,7 @@ class PlanSummaryTest {
 
     String many = summary(model, SyntheticPlans.of(model, new PlanOptions("modelopt", "rtn", "experts", false, 4000)))
         .text();
-    assertThat(many).containsPattern("shards     \\d+, [\\d.]+ k?B to [\\d.]+ kB each\n");
+    assertThat(many).containsPattern("shards     \\d+, [\\d.]+ (kB|bytes) to [\\d.]+ kB each\n");
   }
 
   private static PlanSummary summary(SyntheticModel model, QuantizationPlan plan) {

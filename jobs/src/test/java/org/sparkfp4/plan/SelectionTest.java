@@ -2,7 +2,6 @@ package org.sparkfp4.plan;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
-import static org.sparkfp4.plan.SyntheticPlans.modelOpt;
 import static org.sparkfp4.plan.SyntheticPlans.units;
 
 import java.util.List;
@@ -146,6 +145,6 @@ class SelectionTest {
   }
 
   private static QuantizationPlan plan(SyntheticModel model, String targets, Selection selection) {
-    return SyntheticPlans.of(model, modelOpt(targets).withSelection(selection));
+    return SyntheticPlans.of(model, new PlanOptions("modelopt", "rtn", targets, false, 0, selection, false, null));
   }
 }

@@ -7,10 +7,15 @@ import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Random;
+import org.apache.hadoop.conf.Configuration;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.sparkfp4.output.ShardOutput;
+import org.sparkfp4.output.StagedFile;
+import org.sparkfp4.output.TaskFiles;
+import org.sparkfp4.output.TaskOutput;
 
 class StackedBytesTest {
   @TempDir
@@ -52,13 +57,13 @@ class StackedBytesTest {
   }
 
   private byte[] written(Content content) throws IOException {
-    Path file = folder.resolve("written");
-    try (ShardOutput out = new LocalShardOutput(file)) {
+    TaskFiles files = new TaskFiles(new TaskOutput(folder.toUri().toString(), "auto", "run"), new Configuration(), 1);
+    try (StagedFile out = files.begin(0, "written")) {
       content.writeTo(out);
       out.finish();
     }
 
-    return Files.readAllBytes(file);
+    return Files.readAllBytes(folder.resolve("written"));
   }
 
   private interface Content {

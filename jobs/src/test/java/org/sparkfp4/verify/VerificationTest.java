@@ -264,7 +264,7 @@ class VerificationTest {
     VerificationResult result = verification(0).run();
 
     assertThat(result.isGood()).isFalse();
-    assertThat(result.text()).contains("1 differences found:").contains("lacks tensor model.norm.weight");
+    assertThat(result.text()).contains("1 difference found:").contains("lacks tensor model.norm.weight");
   }
 
   @Test

@@ -49,11 +49,6 @@ public record KeyForm(int dim, LayerNorm norm, boolean roundToBf16, boolean hada
     }
   }
 
-  /** What the last product of the rotation is with. */
-  public float hadamardFactor() {
-    return Hadamard.factor(dim);
-  }
-
   private void round(float[] key) {
     if (roundToBf16) {
       for (int i = 0; i < key.length; i++) {

@@ -16,6 +16,11 @@ record ImportanceBytes(long address, long length, long onHost) {
     this(address, length, address);
   }
 
+  /** Those of an argument on the heap, which may be null, copied to where a kernel can read them. */
+  static ImportanceBytes copied(byte[] importance, NativeScratch scratch) {
+    return importance == null ? null : new ImportanceBytes(scratch.copy(importance), importance.length);
+  }
+
   /**
    * What they weigh by.
    *

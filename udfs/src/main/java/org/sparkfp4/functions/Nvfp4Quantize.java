@@ -1,7 +1,6 @@
 package org.sparkfp4.functions;
 
 import java.util.Objects;
-import org.apache.arrow.memory.ArrowBuf;
 import org.apache.arrow.memory.BufferAllocator;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.RowFactory;
@@ -100,21 +99,13 @@ public class Nvfp4Quantize implements
 
     try (NativeScratch scratch = new NativeScratch(ArrowUtils.rootAllocator())) {
       byte[][] members = {data0, data1, data2};
-      byte[][] memberScales = {scale0, scale1, scale2};
-      ImportanceBytes weighing =
-          importance == null ? null : new ImportanceBytes(scratch.copy(importance), importance.length);
-      WeightUnit unit =
-          new WeightUnit(Segments.copied(members, memberScales, scheme, scratch), cols, amax, weighing);
-      byte[] packed = new byte[Math.toIntExact(unit.packedBytes())];
-      byte[] scales = new byte[Math.toIntExact(unit.scalesBytes())];
-      ArrowBuf packedOut = scratch.take(packed.length);
-      ArrowBuf scalesOut = scratch.take(scales.length);
-      WeightUnit.Encoded encoded =
-          unit.encode(kernel.kernel(), recipe, search, packedOut.memoryAddress(), scalesOut.memoryAddress());
-      packedOut.getBytes(0, packed);
-      scalesOut.getBytes(0, scales);
-      return RowFactory.create(packed, scales, encoded.amax(), encoded.sumSquares(), encoded.squaredErrors(),
-          encoded.globalScale(), encoded.requantized());
+      byte[][] scales = {scale0, scale1, scale2};
+      WeightUnit unit = new WeightUnit(
+          Segments.copied(members, scales, scheme, scratch), cols, amax, ImportanceBytes.copied(importance, scratch));
+      EncodedBytes bytes = EncodedBytes.of(unit, kernel.kernel(), recipe, search, scratch);
+      WeightUnit.Encoded encoded = bytes.encoded();
+      return RowFactory.create(bytes.packed(), bytes.scales(), encoded.amax(), encoded.sumSquares(),
+          encoded.squaredErrors(), encoded.globalScale(), encoded.requantized());
     }
   }
 

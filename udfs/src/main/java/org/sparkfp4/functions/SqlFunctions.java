@@ -18,7 +18,7 @@ import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.internal.ToScalaUDF;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
-import org.apache.spark.sql.types.FractionalType;
+import org.apache.spark.sql.types.IntegralType;
 import org.sparkfp4.formats.Nvfp4Recipe;
 import org.sparkfp4.formats.ScaleSearch;
 import org.sparkfp4.kernels.KernelChoice;
@@ -137,16 +137,21 @@ public final class SqlFunctions {
     return new ScalaUDF(function, type, seq(arguments), seq(inputs), Option.empty(), new Some<>(name), true, true);
   }
 
-  /** Spark would cut fractions off; what a column's type is, nobody knows yet. */
+  /** Spark would cut fractions off, of columns and of numbers in strings too. It resolves arguments before functions. */
   private static void requireWhole(String name, List<Expression> arguments, List<AgnosticEncoder<?>> encoders) {
     for (int i = 0; i < arguments.size(); i++) {
       boolean isWhole = encoders.get(i) == AgnosticEncoders.BoxedLongEncoder$.MODULE$
           || encoders.get(i) == AgnosticEncoders.BoxedIntEncoder$.MODULE$;
-      if (isWhole && arguments.get(i) instanceof Literal literal && literal.dataType() instanceof FractionalType) {
-        throw new IllegalArgumentException("Invalid argument of " + name + ": " + literal.sql() + " is "
-            + literal.dataType().sql() + ", must be an integer");
+      Expression argument = arguments.get(i);
+      if (isWhole && argument.resolved() && !isWholeOrNull(argument.dataType())) {
+        throw new IllegalArgumentException("Invalid argument of " + name + ": " + argument.sql() + " is "
+            + argument.dataType().sql() + ", must be an integer; CAST(… AS BIGINT) makes one of it");
       }
     }
+  }
+
+  private static boolean isWholeOrNull(DataType type) {
+    return type instanceof IntegralType || type.equals(DataTypes.NullType);
   }
 
   /** @param expected how many arguments there may be */

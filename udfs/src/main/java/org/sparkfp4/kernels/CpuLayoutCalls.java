@@ -28,11 +28,6 @@ record CpuLayoutCalls(NativeKernel.Tier kernel) implements LayoutCalls {
   }
 
   @Override
-  public int firstAbove(long scales, long count, int limit, long[] where) {
-    return LayoutBinding.firstAbove(scales, count, limit, where);
-  }
-
-  @Override
   public int decode(TensorMemory tensor, int type, long out) {
     return LayoutBinding.decode(kernel.ordinal(), tensor.isActivation(), tensor.experts(), tensor.rows(), tensor.k(),
         tensor.codes(), tensor.scales(), tensor.globalScale(), type, out);

@@ -21,13 +21,6 @@ final class CudaKernel implements Nvfp4Kernel {
     this.memory = memory;
   }
 
-  /** What a call finds beside its bytes: an amax or a value that is refused, an exponent, a count or a position. */
-  private record Found(float[] value, long[] where) {
-    Found() {
-      this(new float[1], new long[2]);
-    }
-  }
-
   @Override
   public String tier() {
     return "cuda";
@@ -41,10 +34,10 @@ final class CudaKernel implements Nvfp4Kernel {
   @Override
   public float amax(ElementType type, long[] addresses, long[] elements) {
     Segments.check(addresses, elements);
-    Found found = new Found();
-    run(found, (context, scratch) -> CudaBinding.amax(
-        context, scratch, NativeKernel.code(type), addresses, elements, found.value, found.where));
-    return found.value[0];
+    NativeResult result = new NativeResult();
+    run(result, (context, scratch) -> CudaBinding.amax(
+        context, scratch, NativeKernel.code(type), addresses, elements, result.value(), result.where()));
+    return result.value()[0];
   }
 
   @Override
@@ -56,37 +49,36 @@ final class CudaKernel implements Nvfp4Kernel {
       return;
     }
 
-    double[] totals = totals(sums);
-    Found found = new Found();
-    run(found, (context, scratch) -> CudaBinding.encode(
+    NativeResult result = new NativeResult(sums);
+    run(result, (context, scratch) -> CudaBinding.encode(
         context, scratch, NativeKernel.code(recipe), NativeKernel.code(search), search.importance(),
         NativeKernel.code(type), addresses, rows, cols, search.search().globalScale(recipe, amax, type), packed, scales,
-        totals, found.value, found.where));
-    NativeKernel.set(sums, totals);
+        result.totals(), result.value(), result.where()));
+    result.setSums();
   }
 
   @Override
   public float encodeUnit(Nvfp4Recipe recipe, BlockSearch search, ElementType type, long[] addresses, long[] rows,
       long cols, long packed, long scales, ErrorSums[] sums) {
     Segments.blocks(addresses, rows, cols, sums);
-    double[] totals = totals(sums);
-    Found found = new Found();
-    run(found, (context, scratch) -> CudaBinding.encodeUnit(
+    NativeResult result = new NativeResult(sums);
+    run(result, (context, scratch) -> CudaBinding.encodeUnit(
         context, scratch, NativeKernel.code(recipe), NativeKernel.code(search), search.importance(),
-        NativeKernel.code(type), addresses, rows, cols, packed, scales, totals, found.value, found.where));
-    NativeKernel.set(sums, totals);
-    return found.value[0];
+        NativeKernel.code(type), addresses, rows, cols, packed, scales, result.totals(), result.value(),
+        result.where()));
+    result.setSums();
+    return result.value()[0];
   }
 
   @Override
   public float amax(WeightScheme scheme, long[] codes, long[] scales, long[] rows, long cols) {
     Segments.check(codes, scales, rows);
     Segments.blocks(codes, rows, cols, null);
-    Found found = new Found();
-    run(found, (context, scratch) -> CudaBinding.quantizedAmax(
+    NativeResult result = new NativeResult();
+    run(result, (context, scratch) -> CudaBinding.quantizedAmax(
         context, scratch, NativeKernel.code(scheme.codes()), NativeKernel.code(scheme.scales()), scheme.blockRows(),
-        scheme.blockCols(), codes, scales, rows, cols, found.value, found.where));
-    return found.value[0];
+        scheme.blockCols(), codes, scales, rows, cols, result.value(), result.where()));
+    return result.value()[0];
   }
 
   @Override
@@ -99,14 +91,13 @@ final class CudaKernel implements Nvfp4Kernel {
       return;
     }
 
-    double[] totals = totals(sums);
-    Found found = new Found();
-    run(found, (context, scratch) -> CudaBinding.quantizedEncode(
+    NativeResult result = new NativeResult(sums);
+    run(result, (context, scratch) -> CudaBinding.quantizedEncode(
         context, scratch, NativeKernel.code(recipe), NativeKernel.code(search), search.importance(),
         NativeKernel.code(scheme.codes()), NativeKernel.code(scheme.scales()), scheme.blockRows(), scheme.blockCols(),
-        codes, scales, rows, cols, search.search().globalScale(recipe, amax, ElementType.F32), packed, scalesOut, totals,
-        found.value, found.where));
-    NativeKernel.set(sums, totals);
+        codes, scales, rows, cols, search.search().globalScale(recipe, amax, ElementType.F32), packed, scalesOut,
+        result.totals(), result.value(), result.where()));
+    result.setSums();
   }
 
   @Override
@@ -114,23 +105,22 @@ final class CudaKernel implements Nvfp4Kernel {
       long[] rows, long cols, long packed, long scalesOut, ErrorSums[] sums) {
     Segments.check(codes, scales, rows);
     Segments.blocks(codes, rows, cols, sums);
-    double[] totals = totals(sums);
-    Found found = new Found();
-    run(found, (context, scratch) -> CudaBinding.quantizedEncodeUnit(
+    NativeResult result = new NativeResult(sums);
+    run(result, (context, scratch) -> CudaBinding.quantizedEncodeUnit(
         context, scratch, NativeKernel.code(recipe), NativeKernel.code(search), search.importance(),
         NativeKernel.code(scheme.codes()), NativeKernel.code(scheme.scales()), scheme.blockRows(), scheme.blockCols(),
-        codes, scales, rows, cols, packed, scalesOut, totals, found.value, found.where));
-    NativeKernel.set(sums, totals);
-    return found.value[0];
+        codes, scales, rows, cols, packed, scalesOut, result.totals(), result.value(), result.where()));
+    result.setSums();
+    return result.value()[0];
   }
 
   @Override
   public int largestExponent(long[] scales, long[] counts) {
     Segments.check(scales, counts);
-    Found found = new Found();
-    run(found, (context, scratch) -> CudaBinding.largestExponent(
-        context, scratch, scales, counts, found.value, found.where));
-    return (int) found.where[0];
+    NativeResult result = new NativeResult();
+    run(result, (context, scratch) -> CudaBinding.largestExponent(
+        context, scratch, scales, counts, result.value(), result.where()));
+    return (int) result.where()[0];
   }
 
   @Override
@@ -144,35 +134,30 @@ final class CudaKernel implements Nvfp4Kernel {
       return 0;
     }
 
-    double[] totals = totals(sums);
-    Found found = new Found();
+    NativeResult result = new NativeResult(sums);
     int status = memory.run((context, scratch) -> CudaBinding.castMxfp4(
-        context, scratch, NativeKernel.code(recipe), codes, scales, rows, cols, kmax, packed, scalesOut, totals,
-        found.value, found.where));
+        context, scratch, NativeKernel.code(recipe), codes, scales, rows, cols, kmax, packed, scalesOut,
+        result.totals(), result.value(), result.where()));
     if (status == NativeBinding.INVALID) {
       // All other arguments have been checked.
       throw Mxfp4.aboveLargest(kmax);
     }
 
-    CudaStatus.check(status, found.value, found.where);
-    NativeKernel.set(sums, totals);
-    return found.where[0];
+    CudaStatus.check(status, result);
+    result.setSums();
+    return result.where()[0];
   }
 
   @Override
   public void dequantizeToBf16(WeightScheme scheme, long codes, long scales, long rows, long cols, long out) {
     Segments.checkTensor(codes, scales, rows, cols);
-    Found found = new Found();
-    run(found, (context, scratch) -> CudaBinding.dequantizeToBf16(
+    NativeResult result = new NativeResult();
+    run(result, (context, scratch) -> CudaBinding.dequantizeToBf16(
         context, scratch, NativeKernel.code(scheme.codes()), NativeKernel.code(scheme.scales()), scheme.blockRows(),
-        scheme.blockCols(), codes, scales, rows, cols, out, found.value, found.where));
+        scheme.blockCols(), codes, scales, rows, cols, out, result.value(), result.where()));
   }
 
-  private void run(Found found, CudaMemory.Call call) {
-    CudaStatus.check(memory.run(call), found.value, found.where);
-  }
-
-  private static double[] totals(ErrorSums[] sums) {
-    return sums == null ? null : new double[2 * sums.length];
+  private void run(NativeResult result, CudaMemory.Call call) {
+    CudaStatus.check(memory.run(call), result);
   }
 }

@@ -16,8 +16,8 @@ final class CudaKeyBinding {
    * @param slots address of one a token
    */
   static native int insert(long context, int rule, long dim, float[] weight, float[] bias, float eps,
-      boolean roundToBf16, boolean hadamard, int type, long keys, long tokens, long slots, long pages, long pageCount, long pageTokens,
-      long stride, long[] badRow);
+      boolean roundToBf16, boolean hadamard, int type, long keys, long tokens, long slots, long pages, long pageCount,
+      long pageTokens, long stride, long[] badRow);
 
   static native int query(long context, int rule, int type, long query, int weightType, long weights, float weightScale,
       long tokens, long heads, long paddedHeads, long packed, long scales, long weightsOut, long[] badRow);

@@ -30,12 +30,6 @@ record CudaLayoutCalls(CudaMemory memory) implements LayoutCalls {
   }
 
   @Override
-  public int firstAbove(long scales, long count, int limit, long[] where) {
-    // One read of what lies in host memory: the bus would take longer than the processor does.
-    return LayoutBinding.firstAbove(scales, count, limit, where);
-  }
-
-  @Override
   public int decode(TensorMemory tensor, int type, long out) {
     return memory.run((context, scratch) -> CudaLayoutBinding.decode(context, tensor.isActivation(), tensor.experts(),
         tensor.rows(), tensor.k(), tensor.codes(), tensor.scales(), tensor.globalScale(), type, out));

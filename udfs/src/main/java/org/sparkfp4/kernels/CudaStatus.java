@@ -12,19 +12,18 @@ final class CudaStatus {
 
   /** The status of a call that looks at no weights. */
   static void check(int status) {
-    check(status, new float[1], new long[2]);
+    check(status, new NativeResult());
   }
 
   /**
-   * @param value of the first element that is not finite
-   * @param where segment and index of that element
+   * @param result has the first element that is not finite
    * @throws NonFiniteException if there is one
    * @throws IllegalStateException if the device has no memory left, or fails
    */
-  static void check(int status, float[] value, long[] where) {
+  static void check(int status, NativeResult result) {
     switch (status) {
       case NativeBinding.OK -> { }
-      case NativeBinding.NON_FINITE -> throw new NonFiniteException((int) where[0], where[1], value[0]);
+      case NativeBinding.NON_FINITE -> throw result.nonFinite();
       case NativeBinding.OUT_OF_MEMORY -> throw new OutOfMemoryError("Cannot allocate the segments of a CUDA kernel");
       case CudaBinding.OUT_OF_DEVICE_MEMORY -> throw new IllegalStateException("Cannot run on the GPU: no memory for the "
           + "smallest pieces (" + CudaBinding.error() + "). Run fewer tasks a GPU (spark.executor.cores, "

@@ -13,8 +13,14 @@ interface LayoutCalls {
 
   int restoreScales(int layout, long[] shape, long arranged, float factor, long[] members);
 
-  /** @param where takes the index, or -1 */
-  int firstAbove(long scales, long count, int limit, long[] where);
+  /**
+   * The processor's, of either: one read of what lies in host memory, and the bus would take longer.
+   *
+   * @param where takes the index, or -1
+   */
+  default int firstAbove(long scales, long count, int limit, long[] where) {
+    return LayoutBinding.firstAbove(scales, count, limit, where);
+  }
 
   int decode(TensorMemory tensor, int type, long out);
 

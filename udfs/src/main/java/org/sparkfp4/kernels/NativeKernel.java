@@ -4,7 +4,6 @@ import org.sparkfp4.formats.CodeType;
 import org.sparkfp4.formats.ElementType;
 import org.sparkfp4.formats.ErrorSums;
 import org.sparkfp4.formats.Mxfp4;
-import org.sparkfp4.formats.NonFiniteException;
 import org.sparkfp4.formats.Nvfp4;
 import org.sparkfp4.formats.Nvfp4Recipe;
 import org.sparkfp4.formats.ScaleType;
@@ -44,10 +43,11 @@ final class NativeKernel implements Nvfp4Kernel {
   @Override
   public float amax(ElementType type, long[] addresses, long[] elements) {
     Segments.check(addresses, elements);
-    float[] value = new float[1];
-    long[] where = new long[2];
-    check(NativeBinding.amax(tier.ordinal(), code(type), addresses, elements, value, where), value, where);
-    return value[0];
+    NativeResult result = new NativeResult();
+    int status =
+        NativeBinding.amax(tier.ordinal(), code(type), addresses, elements, result.value(), result.where());
+    check(status, result);
+    return result.value()[0];
   }
 
   @Override
@@ -59,26 +59,23 @@ final class NativeKernel implements Nvfp4Kernel {
       return;
     }
 
-    double[] totals = sums == null ? null : new double[2 * sums.length];
-    float[] value = new float[1];
-    long[] where = new long[2];
+    NativeResult result = new NativeResult(sums);
     int status = NativeBinding.encode(tier.ordinal(), code(recipe), code(search), search.importance(), code(type),
-        addresses, rows, cols, search.search().globalScale(recipe, amax, type), packedAddress, scalesAddress, totals,
-        value, where);
-    check(status, value, where);
-    set(sums, totals);
+        addresses, rows, cols, search.search().globalScale(recipe, amax, type), packedAddress, scalesAddress,
+        result.totals(), result.value(), result.where());
+    check(status, result);
+    result.setSums();
   }
 
   @Override
   public float amax(WeightScheme scheme, long[] codes, long[] scales, long[] rows, long cols) {
     Segments.check(codes, scales, rows);
     Segments.blocks(codes, rows, cols, null);
-    float[] value = new float[1];
-    long[] where = new long[2];
+    NativeResult result = new NativeResult();
     int status = NativeBinding.quantizedAmax(tier.ordinal(), code(scheme.codes()), code(scheme.scales()),
-        scheme.blockRows(), scheme.blockCols(), codes, scales, rows, cols, value, where);
-    check(status, value, where);
-    return value[0];
+        scheme.blockRows(), scheme.blockCols(), codes, scales, rows, cols, result.value(), result.where());
+    check(status, result);
+    return result.value()[0];
   }
 
   @Override
@@ -91,23 +88,21 @@ final class NativeKernel implements Nvfp4Kernel {
       return;
     }
 
-    double[] totals = sums == null ? null : new double[2 * sums.length];
-    float[] value = new float[1];
-    long[] where = new long[2];
+    NativeResult result = new NativeResult(sums);
     int status = NativeBinding.quantizedEncode(tier.ordinal(), code(recipe), code(search), search.importance(),
         code(scheme.codes()), code(scheme.scales()), scheme.blockRows(), scheme.blockCols(), codes, scales, rows, cols,
-        search.search().globalScale(recipe, amax, ElementType.F32), packed, scalesOut, totals, value, where);
-    check(status, value, where);
-    set(sums, totals);
+        search.search().globalScale(recipe, amax, ElementType.F32), packed, scalesOut, result.totals(), result.value(),
+        result.where());
+    check(status, result);
+    result.setSums();
   }
 
   @Override
   public int largestExponent(long[] scales, long[] counts) {
     Segments.check(scales, counts);
-    float[] value = new float[1];
-    long[] where = new long[2];
-    check(NativeBinding.largestExponent(scales, counts, value, where), value, where);
-    return (int) where[0];
+    NativeResult result = new NativeResult();
+    check(NativeBinding.largestExponent(scales, counts, result.value(), result.where()), result);
+    return (int) result.where()[0];
   }
 
   @Override
@@ -121,43 +116,32 @@ final class NativeKernel implements Nvfp4Kernel {
       return 0;
     }
 
-    double[] totals = sums == null ? null : new double[2 * sums.length];
-    float[] value = new float[1];
-    long[] where = new long[2];
+    NativeResult result = new NativeResult(sums);
     int status = NativeBinding.castMxfp4(tier.ordinal(), code(recipe), codes, scales, rows, cols, kmax, packed,
-        scalesOut, totals, value, where);
+        scalesOut, result.totals(), result.value(), result.where());
     if (status == NativeBinding.INVALID) {
       // All other arguments have been checked.
       throw Mxfp4.aboveLargest(kmax);
     }
 
-    check(status, value, where);
-    set(sums, totals);
-    return where[0];
+    check(status, result);
+    result.setSums();
+    return result.where()[0];
   }
 
   @Override
   public void dequantizeToBf16(WeightScheme scheme, long codes, long scales, long rows, long cols, long out) {
     Segments.checkTensor(codes, scales, rows, cols);
-    float[] value = new float[1];
-    long[] where = new long[2];
+    NativeResult result = new NativeResult();
     int status = NativeBinding.dequantizeToBf16(tier.ordinal(), code(scheme.codes()), code(scheme.scales()),
-        scheme.blockRows(), scheme.blockCols(), codes, scales, rows, cols, out, value, where);
-    check(status, value, where);
+        scheme.blockRows(), scheme.blockCols(), codes, scales, rows, cols, out, result.value(), result.where());
+    check(status, result);
   }
 
-  static void set(ErrorSums[] sums, double[] totals) {
-    if (sums != null) {
-      for (int i = 0; i < sums.length; i++) {
-        sums[i].set(totals[2 * i], totals[2 * i + 1]);
-      }
-    }
-  }
-
-  private void check(int status, float[] value, long[] where) {
+  private void check(int status, NativeResult result) {
     switch (status) {
       case NativeBinding.OK -> { }
-      case NativeBinding.NON_FINITE -> throw new NonFiniteException((int) where[0], where[1], value[0]);
+      case NativeBinding.NON_FINITE -> throw result.nonFinite();
       case NativeBinding.OUT_OF_MEMORY -> throw new OutOfMemoryError("Cannot allocate the segments of a native kernel");
       default -> throw new IllegalStateException("Cannot run the " + tier() + " kernel: status " + status);
     }

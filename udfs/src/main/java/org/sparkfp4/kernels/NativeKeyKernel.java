@@ -1,5 +1,8 @@
 package org.sparkfp4.kernels;
 
+import java.lang.ref.Reference;
+import java.nio.ByteBuffer;
+import org.apache.arrow.memory.util.MemoryUtil;
 import org.sparkfp4.formats.ElementType;
 import org.sparkfp4.formats.Fp8DsMla;
 import org.sparkfp4.formats.IndexQuery;
@@ -46,8 +49,8 @@ final class NativeKeyKernel implements KeyKernel {
     int status = calls.insert(form.rule().ordinal(), form.dim(), norm == null ? null : norm.weight(),
         norm == null ? null : norm.bias(), norm == null ? 0 : norm.eps(), form.roundToBf16(), form.hadamard(),
         NativeKernel.code(type), keys, used, slots, pages, bad);
-    check(status, bad[0], () -> reference.insert(
-        form, type, keys + bad[0] * form.dim() * type.bytes(), 1, slots + bad[0] * Long.BYTES, 1, pages));
+    check(status, bad[0], () -> inLonePage(new KeyPage(1, form.dim()).bytes(), (slot, page) -> reference.insert(
+        form, type, keys + bad[0] * form.dim() * type.bytes(), 1, slot, 1, page)));
   }
 
   @Override
@@ -80,9 +83,24 @@ final class NativeKeyKernel implements KeyKernel {
     int status = calls.latents(NativeKernel.code(type), latents, rope, tokens, norm.weight(), norm.eps(),
         roundToBf16, latentsOut, slots, used, pages, bad);
     int latentBytes = norm.weight().length * type.bytes();
-    check(status, bad[0], () -> reference.insertLatents(norm, roundToBf16, type, latents + bad[0] * latentBytes,
-        rope + bad[0] * Fp8DsMla.ROPE * type.bytes(), 1, latentsOut,
-        slots + bad[0] * Long.BYTES, bad[0] < used ? 1 : 0, pages));
+    check(status, bad[0], () -> inLonePage(Fp8DsMla.BYTES, (slot, page) -> reference.insertLatents(
+        norm, roundToBf16, type, latents + bad[0] * latentBytes, rope + bad[0] * Fp8DsMla.ROPE * type.bytes(), 1,
+        latentsOut, slot, bad[0] < used ? 1 : 0, page)));
+  }
+
+  private interface PageCall {
+    void run(long slot, KeyPages page);
+  }
+
+  /** Gives the reference a cache of one token, with its slot: it takes no cache of 2 GiB and more. */
+  private static void inLonePage(int bytes, PageCall call) {
+    ByteBuffer room = ByteBuffer.allocateDirect(Long.BYTES + bytes);
+    long slot = MemoryUtil.getByteBufferAddress(room);
+    try {
+      call.run(slot, new KeyPages(slot + Long.BYTES, 1, 1, bytes));
+    } finally {
+      Reference.reachabilityFence(room);
+    }
   }
 
   private void check(int status, long badRow, Runnable reference) {

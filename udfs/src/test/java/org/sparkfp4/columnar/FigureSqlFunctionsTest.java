@@ -207,6 +207,27 @@ class FigureSqlFunctionsTest {
         "Invalid scales: 1 bytes for 1 bytes of codes, must be one for every 8");
   }
 
+  /** Of a column Spark would cut the fraction off, and of a number in a string too, with ANSI rules or without. */
+  @ParameterizedTest
+  @ValueSource(strings = {
+      "nvfp4_quantize(data0, dtype, wrong)", "nvfp4_error(data0, dtype, wrong, 'rtn')",
+      "mxfp4_quantize(data0, dtype, wrong)", "mxfp4_error(data0, dtype, wrong)",
+      "mxfp4_k_norm_quant_insert(data0, dtype, wrong, NULL, NULL, 1e-6, data1, NULL, 64, NULL, NULL)",
+      "mxfp4_k_norm_quant_insert(data0, dtype, 32, NULL, NULL, 1e-6, data1, NULL, wrong, NULL, NULL)",
+      "mxfp4_q_quant(data0, dtype, data1, dtype, 1.0, wrong, 32)"})
+  void aSizeOfAColumnThatIsNoIntegerIsRefused(String call) {
+    for (String ansi : List.of("true", "false")) {
+      spark.conf().set("spark.sql.ansi.enabled", ansi);
+      for (String type : List.of("DOUBLE", "FLOAT", "DECIMAL(10, 1)", "STRING")) {
+        spark.sql("SELECT *, CAST(16.5 AS " + type + ") AS wrong FROM tensors").createOrReplaceTempView("wrong");
+        assertThatThrownBy(() -> spark.sql("SELECT " + call + " FROM wrong"))
+            .hasMessageContaining("wrong is " + type.replace(" ", "") + ", must be an integer");
+      }
+    }
+
+    assertThat(spark.sql("SELECT " + call.replace("wrong", "CAST(wrong AS BIGINT)") + " FROM wrong").schema()).isNotNull();
+  }
+
   @ParameterizedTest
   @ValueSource(strings = {"nvfp4_quantize", "nvfp4_dequantize", "nvfp4_amax", "nvfp4_error", "mxfp4_quantize",
       "mxfp4_dequantize", "mxfp4_error", "mxfp4_k_norm_quant_insert", "mxfp4_q_quant", "mxfp4_fused_prologue",

@@ -47,7 +47,8 @@ class RuleTest {
   @Test
   void offDoesNot() {
     conf.setConfString(ColumnarMode.CONF, "off");
-    assertThat(new ColumnarMode(new SparkConf(false), SparkVersion.current()).reasonAgainst(conf)).hasValue("spark.fp4.columnar is off");
+    assertThat(new ColumnarMode(new SparkConf(false), SparkVersion.current()).reasonAgainst(conf))
+        .hasValue("spark.fp4.columnar is off");
     assertThat(new ColumnarMode(new SparkConf(false), SparkVersion.current()).enabled(conf)).isFalse();
   }
 

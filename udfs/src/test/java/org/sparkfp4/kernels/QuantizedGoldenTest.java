@@ -51,6 +51,7 @@ class QuantizedGoldenTest {
   static List<Case> cases() {
     List<Case> cases = new ArrayList<>();
     add(cases, Model.open("deepseek_v3_fp8", 2), "E4M3/F32/128x128", false);
+    add(cases, Model.open("minimax_m3_mxfp8", 2), "E4M3/E8M0/1x32", false);
     add(cases, Model.open("kimi_k25_int4", 1), "INT4/BF16/1x32", false);
     add(cases, Model.open("kimi_k3_mxfp4", 2), Mxfp4.SCHEME.text(), true);
     return cases;
@@ -74,7 +75,7 @@ class QuantizedGoldenTest {
 
   @Test
   void everyExpertIsFound() {
-    assertThat(cases()).hasSize(2 * (3 + 2 + 6));
+    assertThat(cases()).hasSize(2 * (3 + 3 + 2 + 6));
   }
 
   @ParameterizedTest

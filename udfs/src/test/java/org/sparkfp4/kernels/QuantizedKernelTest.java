@@ -20,7 +20,8 @@ import org.sparkfp4.formats.WeightScheme;
 
 /** Every tier that this machine has against the reference, for quantized sources: bytes, and sums bit for bit. */
 class QuantizedKernelTest {
-  private static final String[] SCHEMES = {"E4M3/F32/128x128", "E4M3/BF16/128x128", "E4M3/E8M0/32x32", "E4M3/F32/*x*",
+  private static final String[] SCHEMES = {"E4M3/F32/128x128", "E4M3/BF16/128x128", "E4M3/E8M0/32x32",
+      "E4M3/E8M0/1x32", "E4M3/F32/*x*",
       "E4M3/BF16/*x*", "E4M3/F32/1x*", "E4M3/BF16/1x*", "E4M3/F16/64x48", "INT4/BF16/1x32", "INT4/F16/1x64",
       "INT4/F32/1x128", "INT4/BF16/1x*", "E2M1/E8M0/1x32", "E2M1/F32/1x16", "E2M1/BF16/2x80"};
 
@@ -204,7 +205,8 @@ class QuantizedKernelTest {
   @Test
   void bfloat16OfManyScales() {
     Random random = new Random(16);
-    for (String text : new String[] {"INT4/BF16/1x32", "E2M1/E8M0/1x32", "E4M3/F32/1x16", "INT4/F16/1x64"}) {
+    for (String text : new String[] {"INT4/BF16/1x32", "E2M1/E8M0/1x32", "E4M3/E8M0/1x32", "E4M3/F32/1x16",
+        "INT4/F16/1x64"}) {
       WeightScheme scheme = WeightScheme.parse(text);
       int cols = (int) (1500 * scheme.blockCols() + 7);
       QuantizedUnit.Segment segment = gaussian(scheme, 2, cols, random);

@@ -7,7 +7,7 @@ import java.util.List;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.api.java.function.VoidFunction;
 import org.apache.spark.util.SerializableConfiguration;
-import org.sparkfp4.safetensors.RawFileSystem;
+import org.sparkfp4.files.RawFileSystem;
 import org.sparkfp4.safetensors.SafetensorsHeader;
 import org.sparkfp4.safetensors.TensorInfo;
 

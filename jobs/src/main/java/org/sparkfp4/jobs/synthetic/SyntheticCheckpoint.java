@@ -7,16 +7,20 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.OutputStream;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.util.SerializableConfiguration;
+import org.sparkfp4.checkpoint.Checkpoint;
+import org.sparkfp4.checkpoint.CheckpointIndex;
+import org.sparkfp4.files.RawFileSystem;
 import org.sparkfp4.jobs.JobException;
 import org.sparkfp4.safetensors.DType;
-import org.sparkfp4.safetensors.RawFileSystem;
 
 /** A checkpoint with random weights and the names, the shapes and the files of a published one. */
 public final class SyntheticCheckpoint {
@@ -73,11 +77,11 @@ public final class SyntheticCheckpoint {
 
     context.parallelize(shards, shards.size())
         .foreach(new ShardGenerator(target.toString(), seed, new SerializableConfiguration(configuration)));
-    writeJson(files, new Path(target, "config.json"), SyntheticConfig.of(family, shape, dtype));
+    writeJson(files, new Path(target, Checkpoint.CONFIG), SyntheticConfig.of(family, shape, dtype));
     writeJson(files, new Path(target, "generation_config.json"),
         JsonNodeFactory.instance.objectNode().put("do_sample", true).put("temperature", 0.7));
     writeJson(files, new Path(target, "tokenizer.json"), tokenizer());
-    writeJson(files, new Path(target, "model.safetensors.index.json"), index());
+    writeJson(files, new Path(target, CheckpointIndex.NAME), index());
   }
 
   private static void requireEmpty(FileSystem files, Path folder) throws IOException {
@@ -91,11 +95,9 @@ public final class SyntheticCheckpoint {
   }
 
   private ObjectNode index() {
-    ObjectNode index = JsonNodeFactory.instance.objectNode();
-    index.putObject("metadata").put("total_size", dataBytes());
-    ObjectNode files = index.putObject("weight_map");
+    Map<String, String> files = new LinkedHashMap<>();
     shards.forEach(shard -> shard.tensors().forEach(tensor -> files.put(tensor.name(), shard.file())));
-    return index;
+    return new CheckpointIndex(files).json(dataBytes());
   }
 
   /** A tokenizer of single bytes: small, and a file that a copy must carry over. */

@@ -33,6 +33,7 @@ public enum SyntheticFamily {
   DEEPSEEK_V4(new ModelShape(61, 384, 7168, 3072, 129280), 0),
   KIMI_K25(new ModelShape(61, 384, 7168, 2048, 163840), 1),
   KIMI_K3(new ModelShape(93, 896, 7168, 3072, 163840), 1),
+  MINIMAX_M3(new ModelShape(60, 128, 6144, 3072, 200064), 3),
   GLM4_MOE_LITE(new ModelShape(47, 64, 2048, 1536, 154880), 1),
   GLM4V_MOE(new ModelShape(46, 128, 4096, 1408, 151552), 1),
   GLM5(new ModelShape(78, 256, 6144, 2048, 154880), 3),

@@ -1,0 +1,13 @@
+package org.sparkfp4.files;
+
+import org.apache.hadoop.fs.Path;
+
+/** Files of a folder by their names as they are: Hadoop takes what stands before a colon for a scheme. */
+public final class ChildPath {
+  private ChildPath() {}
+
+  /** The file called {@code name} directly in {@code folder}. */
+  public static Path of(Path folder, String name) {
+    return new Path(folder, new Path(null, null, name));
+  }
+}
