@@ -14,12 +14,14 @@ struct Source {
   const char *name;
   sparkfp4_scheme scheme;
   double bytes;  // an element, with its share of a scale
+  bool any_scale = false;
 };
 
 const Source kSources[] = {
     {"FP8 128x128, F32 scales", {SPARKFP4_E4M3, SPARKFP4_SCALE_F32, 128, 128}, 1},
     {"FP8 per channel, F32 scales", {SPARKFP4_E4M3, SPARKFP4_SCALE_F32, 1, 0}, 1},
     {"INT4 groups of 32, BF16 scales", {SPARKFP4_INT4, SPARKFP4_SCALE_BF16, 1, 32}, 0.5 + 2 / 32.0},
+    {"INT4 groups of 32, 4096 BF16 scales", {SPARKFP4_INT4, SPARKFP4_SCALE_BF16, 1, 32}, 0.5 + 2 / 32.0, true},
     {"MXFP4, by amax", {SPARKFP4_E2M1, SPARKFP4_SCALE_E8M0, 1, 32}, 0.5 + 1 / 32.0},
 };
 
@@ -29,11 +31,12 @@ struct Data {
   std::vector<unsigned char> codes;
   std::vector<float> f32_scales;
   std::vector<uint16_t> bf16_scales;
+  std::vector<uint16_t> any_scales;
   std::vector<unsigned char> e8m0_scales;
 
   explicit Data(int64_t elements)
       : bf16(2 * elements), codes(elements), f32_scales(elements / 32), bf16_scales(elements / 32),
-        e8m0_scales(elements / 32) {
+        any_scales(elements / 32), e8m0_scales(elements / 32) {
     std::mt19937 random(1);
     std::normal_distribution<float> normal(0, 1);
     // Bytes whose E4M3 values are Gaussian to a few per cent, the largest at 448, and whose nibbles are all kinds.
@@ -50,13 +53,20 @@ struct Data {
 
     for (size_t i = 0; i < e8m0_scales.size(); i++) {
       f32_scales[i] = 1e-4f * (1 + (i % 7) / 8.0f);
-      bf16_scales[i] = static_cast<uint16_t>(0x3c00 + i % 128);
+      // As groups of tensors have them, some 400, and too many for any table.
+      float scale = 0.01f * std::exp(0.4f * normal(random));
+      uint32_t bits;
+      std::memcpy(&bits, &scale, sizeof bits);
+      bf16_scales[i] = static_cast<uint16_t>(bits >> 16);
+      any_scales[i] = static_cast<uint16_t>(0x3000 + random() % 4096);
       e8m0_scales[i] = static_cast<unsigned char>(112 + i % 8);
     }
   }
 
-  const void *scales(sparkfp4_scale_type type) const {
-    return type == SPARKFP4_SCALE_F32    ? static_cast<const void *>(f32_scales.data())
+  const void *scales(const Source &source) const {
+    sparkfp4_scale_type type = source.scheme.scales;
+    return source.any_scale              ? static_cast<const void *>(any_scales.data())
+           : type == SPARKFP4_SCALE_F32  ? static_cast<const void *>(f32_scales.data())
            : type == SPARKFP4_SCALE_BF16 ? static_cast<const void *>(bf16_scales.data())
                                          : e8m0_scales.data();
   }
@@ -86,15 +96,18 @@ class Bench {
 
     measure(works_, rounds, static_cast<int>(std::max<int64_t>(1, (4 << 20) / elements_)));
     double bound = works_[0].bytes_moved / works_[0].median();
+    double best_bound = works_[0].bytes_moved / works_[0].best();
     std::printf("\n%s, %.1f million elements, [%ld, %ld]\n\n", title, elements_ / 1e6, static_cast<long>(rows_),
                 static_cast<long>(kCols));
-    std::printf("| work | bytes moved an element | 10^9 elements/s, median of %d | GB/s moved | of memcpy's |\n",
+    std::printf("| work | bytes moved an element | 10^9 elements/s, median of %d | GB/s moved | of memcpy's | "
+                "best of both |\n",
                 rounds);
-    std::printf("| --- | --- | --- | --- | --- |\n");
+    std::printf("| --- | --- | --- | --- | --- | --- |\n");
     for (const Work &work : works_) {
       double rate = elements_ / kGiga / work.median();
-      std::printf("| %s | %.3f | %.2f | %.1f | %.0f %% |\n", work.name.c_str(), work.bytes_moved, rate,
-                  rate * work.bytes_moved, 100 * work.bytes_moved / work.median() / bound);
+      std::printf("| %s | %.3f | %.2f | %.1f | %.0f %% | %.0f %% |\n", work.name.c_str(), work.bytes_moved, rate,
+                  rate * work.bytes_moved, 100 * work.bytes_moved / work.median() / bound,
+                  100 * work.bytes_moved / work.best() / best_bound);
     }
   }
 
@@ -119,7 +132,7 @@ class Bench {
 
   void add_quantized(sparkfp4_tier tier, const std::string &name, const Source &source) {
     const sparkfp4_scheme *scheme = &source.scheme;
-    sparkfp4_quantized_segment segment = {data_.codes.data(), data_.scales(scheme->scales), rows_};
+    sparkfp4_quantized_segment segment = {data_.codes.data(), data_.scales(source), rows_};
     float largest = 0;
     check(sparkfp4_quantized_amax(tier, scheme, &segment, 1, kCols, &largest, &position_));
     std::string title = name + " " + source.name;

@@ -23,7 +23,7 @@ find_path(CUDA_INCLUDE cuda_runtime_api.h REQUIRED NO_DEFAULT_PATH
 # -MT: Ninja builds anew what a dependency file calls by another name than it does itself.
 set(CUDA_OBJECTS "")
 foreach(source IN ITEMS amax conclude dequantize encode_codes encode_mxfp4 encode_plain encode_strips hessian keys
-               keys_aligned keys_formed latents layouts mxfp4 norms_aligned search)
+               keys_aligned keys_formed keys_normed latents layout_decode layouts mxfp4 norms_aligned search)
   set(object "${CMAKE_BINARY_DIR}/cuda/${source}.o")
   add_custom_command(OUTPUT "${object}"
                      COMMAND "${SPARKFP4_NVCC}" ${CUDA_OPTIONS} -MD -MF "${object}.d" -MT "cuda/${source}.o" -c
@@ -65,9 +65,11 @@ add_executable(cuda-test EXCLUDE_FROM_ALL cuda/test/main.cpp cuda/test/check.cpp
 set(CUDA_PROGRAMS cuda-test)
 set(CUDA_TESTS cuda-test)
 if(SPARKFP4_BENCH)
-  add_executable(sparkfp4-cuda-bench cuda/bench/main.cpp cuda/bench/keys.cpp $<TARGET_OBJECTS:cuda-kernels> ${CUDA_OBJECTS})
+  add_executable(sparkfp4-cuda-bench cuda/bench/main.cpp cuda/bench/keys.cpp cuda/bench/measure.cpp
+                 $<TARGET_OBJECTS:cuda-kernels> ${CUDA_OBJECTS})
   add_executable(sparkfp4-cuda-host-bench cuda/bench/host.cpp $<TARGET_OBJECTS:cuda-kernels> ${CUDA_OBJECTS})
-  add_executable(sparkfp4-cuda-layouts-bench cuda/bench/layouts.cpp $<TARGET_OBJECTS:cuda-kernels> ${CUDA_OBJECTS})
+  add_executable(sparkfp4-cuda-layouts-bench cuda/bench/layouts.cpp cuda/bench/measure.cpp
+                 $<TARGET_OBJECTS:cuda-kernels> ${CUDA_OBJECTS})
   list(APPEND CUDA_PROGRAMS sparkfp4-cuda-bench sparkfp4-cuda-host-bench sparkfp4-cuda-layouts-bench)
 endif()
 foreach(program IN LISTS CUDA_PROGRAMS)
@@ -82,7 +84,11 @@ endforeach()
 add_executable(device-scope EXCLUDE_FROM_ALL test/device_scope.cpp)
 target_include_directories(device-scope SYSTEM PRIVATE "${CUDA_INCLUDE}")
 add_test(NAME device-scope COMMAND device-scope)
-list(APPEND CUDA_TESTS device-scope)
+add_executable(marlin-words EXCLUDE_FROM_ALL test/marlin_words.cpp)
+# Pragmas of the device's compiler.
+target_compile_options(marlin-words PRIVATE -Wno-unknown-pragmas)
+add_test(NAME marlin-words COMMAND marlin-words)
+list(APPEND CUDA_TESTS device-scope marlin-words)
 # Exits with 77 where there is no device.
 add_test(NAME cuda-test COMMAND cuda-test)
 set_tests_properties(cuda-test PROPERTIES SKIP_RETURN_CODE 77)

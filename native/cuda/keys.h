@@ -91,6 +91,8 @@ bool aligned_norm(const NormRows &rows);
 bool aligned_latents(const LatentRows &rows);
 cudaError_t launch_aligned_blocks(const KeyRows &rows, int64_t row_blocks, cudaStream_t stream);
 cudaError_t launch_aligned_keys(const KeyRows &rows, cudaStream_t stream);
+bool takes_normed_keys(const sparkfp4_key_form &form);
+cudaError_t launch_normed_keys(const KeyRows &rows, cudaStream_t stream);
 cudaError_t launch_formed_keys(const KeyRows &rows, cudaStream_t stream);
 cudaError_t launch_aligned_queries(const KeyRows &rows, const QueryHeads &heads, cudaStream_t stream);
 cudaError_t launch_aligned_norm(const NormRows &rows, cudaStream_t stream);

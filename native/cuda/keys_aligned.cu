@@ -211,7 +211,9 @@ cudaError_t launch_aligned_blocks(const KeyRows &rows, int64_t row_blocks, cudaS
 
 cudaError_t launch_aligned_keys(const KeyRows &rows, cudaStream_t stream) {
   bool formed = rows.form.norm_weight != nullptr || rows.form.round_to_bf16 || rows.form.hadamard;
-  return formed ? launch_formed_keys(rows, stream) : launch<Layout::kPages>(rows, {}, 1, stream);
+  return !formed                        ? launch<Layout::kPages>(rows, {}, 1, stream)
+         : takes_normed_keys(rows.form) ? launch_normed_keys(rows, stream)
+                                        : launch_formed_keys(rows, stream);
 }
 
 cudaError_t launch_aligned_queries(const KeyRows &rows, const QueryHeads &heads, cudaStream_t stream) {

@@ -1,11 +1,11 @@
 // MXFP4 of keys of 128 at aligned addresses that are normalised, rounded or rotated first: a thread a row. All sums,
 // and the rotation, then are within a thread; a warp's rows come and go through shared memory, as words of 16 bytes.
+#include "fetch.cuh"
 #include "words.cuh"
 
 namespace sparkfp4::cuda {
 namespace {
 
-constexpr int kWarp = 32;
 constexpr int kRowThreads = 2 * kWarp;
 constexpr int kRowElements = kFour * kKeyBlock;
 constexpr int kLanes = kTeam;
@@ -19,34 +19,35 @@ struct StagedRows {
   static constexpr int kRowWords = kRowBytes / kWordBytes;
   uint4 words[kWarp][kRowWords + 1];
 
-  // Starts to copy what there is of the rows from first on.
-  __device__ __forceinline__ void fetch(const KeyRows &rows, int64_t first) {
-    constexpr int kAtOnce = kWarp / kRowWords;
-    const int lane = threadIdx.x % kWarp;
-    const int column = lane % kRowWords;
-    const int within = lane / kRowWords;
-    const unsigned char *source = rows.source + (first + within) * kRowBytes + column * kWordBytes;
-    const int present = static_cast<int>(min(rows.rows - first, int64_t{kWarp}));
-    uint32_t target = static_cast<uint32_t>(__cvta_generic_to_shared(&words[within][column]));
+  static constexpr int kAtOnce = kWarp / kRowWords;  // rows that a warp copies at once
+
+  // Where the thread's first word is, in memory.
+  static __device__ __forceinline__ int64_t source_offset(int lane) {
+    return lane / kRowWords * kRowBytes + lane % kRowWords * kWordBytes;
+  }
+
+  // Starts to copy a warp's rows, of which so many are present.
+  __device__ __forceinline__ void fetch(const unsigned char *source, int64_t present) {
+    const int within = threadIdx.x % kWarp / kRowWords;
+    const uint32_t target = shared_address(&words[within][threadIdx.x % kRowWords]);
+    auto copy = [&](int i) {
+      fetch_word(target + i * (kRowBytes + kWordBytes), source + i * kRowBytes);
+    };
+    if (present >= kWarp) {
 #pragma unroll
-    for (int i = 0; i < kWarp; i += kAtOnce) {
-      if (i + within < present) {
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(target + i * (kRowBytes + kWordBytes)),
-                     "l"(source + i * kRowBytes)
-                     : "memory");
+      for (int i = 0; i < kWarp; i += kAtOnce) {
+        copy(i);
       }
+
+      return;
+    }
+
+#pragma unroll 1
+    for (int i = 0; i + within < present; i += kAtOnce) {
+      copy(i);
     }
   }
 };
-
-__device__ __forceinline__ void end_fetch() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-
-// Waits for all fetches but the newest so many, those of the warp's other threads too.
-template <int kNewest>
-__device__ __forceinline__ void wait_for_fetch() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(kNewest) : "memory");
-  __syncwarp();
-}
 
 // l with l + 8, then l + 4, l + 2, l + 1.
 __device__ __forceinline__ float lane_sum(float *lanes) {
@@ -150,18 +151,14 @@ __device__ __forceinline__ bool encode_row(const float *x, sparkfp4_scale_rule r
       pairs[i].set(block + i * kEight);
     }
 
-    uint32_t both = max_pair<Bf16>(max_pair<Bf16>(pairs[0].largest(), pairs[1].largest()),
-                                   max_pair<Bf16>(pairs[2].largest(), pairs[3].largest()));
-    uint32_t amax = max(both << 16, both & 0xffff0000u);
+    uint32_t amax = block_amax(pairs);
     finite = finite && amax < kInfinityBits;
     uint32_t u = scale_byte(kCeil ? SPARKFP4_CEIL : rule, amax) & 0xff;
     if (!kCeil && rule == SPARKFP4_BEST_OF_TWO) {
       u += next_is_better(block, u);
     }
 
-    uint32_t inverse = inverse_pair(u);
-    packed[b] = make_uint4(codes_of_eight<kCeil>(pairs[0], inverse), codes_of_eight<kCeil>(pairs[1], inverse),
-                           codes_of_eight<kCeil>(pairs[2], inverse), codes_of_eight<kCeil>(pairs[3], inverse));
+    packed[b] = codes_of_block<kCeil>(pairs, u);
     bytes |= u << 8 * b;
   }
 
@@ -191,25 +188,34 @@ __global__ void __launch_bounds__(kRowThreads, kNormOnly ? 6 : 4)
   const int warp = threadIdx.x / kWarp;
   const int64_t step = static_cast<int64_t>(gridDim.x) * kRowThreads;
   int64_t first = static_cast<int64_t>(blockIdx.x) * kRowThreads + warp * kWarp;
+  // A thread's slot is on its way while rows are worked on.
+  auto slot_of = [&](int64_t row) { return row < rows.rows ? rows.slots[row] : int64_t{-1}; };
+  int64_t slot_ahead = slot_of(first + lane);
+  using Staged = StagedRows<Type>;
+  const unsigned char *source = rows.source + first * Staged::kRowBytes + Staged::source_offset(lane);
   int stage = 0;
   if (kStages == 2 && first < rows.rows) {
-    staged[warp][0].fetch(rows, first);
+    staged[warp][0].fetch(source, rows.rows - first);
   }
 
   end_fetch();
   for (; first < rows.rows; first += step) {
     if constexpr (kStages == 2) {
       // The next rows are on their way while these are worked on.
+      source += step * Staged::kRowBytes;
       if (first + step < rows.rows) {
-        staged[warp][stage ^ 1].fetch(rows, first + step);
+        staged[warp][stage ^ 1].fetch(source, rows.rows - first - step);
       }
     } else {
-      staged[warp][0].fetch(rows, first);
+      staged[warp][0].fetch(source, rows.rows - first);
+      source += step * Staged::kRowBytes;
     }
 
     end_fetch();
+    const int64_t slot = slot_ahead;
+    slot_ahead = slot_of(first + step + lane);
     wait_for_fetch<kStages - 1>();
-    StagedRows<Type> &of_warp = staged[warp][stage];
+    Staged &of_warp = staged[warp][stage];
     uint4 *own = of_warp.words[lane];
     float x[kRowElements];
 #pragma unroll
@@ -220,7 +226,6 @@ __global__ void __launch_bounds__(kRowThreads, kNormOnly ? 6 : 4)
     }
 
     const int64_t row = first + lane;
-    const int64_t slot = row < rows.rows ? rows.slots[row] : -1;
     if (has_norm) {
       layer_norm(x, norm[0], norm[1], rows.form.eps);
     }

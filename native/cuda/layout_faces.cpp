@@ -1,6 +1,5 @@
 // The C interface of layouts: over device memory it checks arguments and enqueues; over host memory a unit is staged to
 // the device and back.
-#include "../src/marlin_scale.h"
 #include "context.h"
 #include "layouts.h"
 
@@ -25,13 +24,6 @@ LayoutTask task_of(const RowShape &shape, const void *const *members, const void
   return task;
 }
 
-ScaleTable scale_table(int exponent, bool restores) {
-  MarlinScale scale(exponent);
-  ScaleTable table;
-  std::memcpy(table.of, restores ? scale.decoded() : scale.encoded(), sizeof table.of);
-  return table;
-}
-
 // What moves codes or scales, once its arguments are found to be right.
 struct CodeMove {
   sparkfp4_code_layout layout;
@@ -52,8 +44,7 @@ struct ScaleMove {
     return scale_shape(layout, arrangement, result) && factor_exponent(layout, factor) >= 0;
   }
   cudaError_t launch(bool restores, const LayoutTask &task, cudaStream_t stream) const {
-    ScaleTable table = scale_table(factor_exponent(layout, factor), restores);
-    return launch_scales(layout, restores, task, &table, stream);
+    return launch_scales(layout, restores, task, factor_exponent(layout, factor), stream);
   }
 };
 

@@ -15,11 +15,6 @@ struct LayoutTask {
   unsigned char *arranged;
 };
 
-// What stands for each byte of a scale.
-struct ScaleTable {
-  unsigned char of[256];
-};
-
 struct DecodeTask {
   NVFP4Tensor view;
   bool is_activation;
@@ -32,8 +27,8 @@ struct DecodeTask {
 
 // Each enqueues one launch, or none where there is nothing to do.
 cudaError_t launch_codes(sparkfp4_code_layout layout, bool restores, const LayoutTask &task, cudaStream_t stream);
-// table: of MARLIN_S0E5M3, else null.
-cudaError_t launch_scales(sparkfp4_scale_layout layout, bool restores, const LayoutTask &task, const ScaleTable *table,
+// exponent: of the factor of MARLIN_S0E5M3, else 0.
+cudaError_t launch_scales(sparkfp4_scale_layout layout, bool restores, const LayoutTask &task, int exponent,
                           cudaStream_t stream);
 cudaError_t launch_decode(const DecodeTask &task, cudaStream_t stream);
 

@@ -127,6 +127,21 @@ __device__ __forceinline__ uint32_t codes_of_eight(const EightPairs &pairs, uint
   return magnitudes | sign_nibbles(__byte_perm(first, last, 0x5410), __byte_perm(first, last, 0x7632));
 }
 
+// The largest magnitude of a block, as bits of binary32.
+__device__ __forceinline__ uint32_t block_amax(const EightPairs *block) {
+  uint32_t both = max_pair<Bf16>(max_pair<Bf16>(block[0].largest(), block[1].largest()),
+                                 max_pair<Bf16>(block[2].largest(), block[3].largest()));
+  return max(both << 16, both & 0xffff0000u);
+}
+
+// The codes of a block whose scale is u.
+template <bool kCeil>
+__device__ __forceinline__ uint4 codes_of_block(const EightPairs *block, uint32_t u) {
+  uint32_t inverse = inverse_pair(u);
+  return make_uint4(codes_of_eight<kCeil>(block[0], inverse), codes_of_eight<kCeil>(block[1], inverse),
+                    codes_of_eight<kCeil>(block[2], inverse), codes_of_eight<kCeil>(block[3], inverse));
+}
+
 // Squares of what eight elements lose by the scale that inverse is of, and by the next, summed by pairs: y less its E2M1
 // value, and the same of y / 2 in units of y. E2M1 values of a binade are its power of two by halves, so that a sum with
 // so much of it that halves are its last place rounds; below 1 it is 1.

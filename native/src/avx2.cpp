@@ -1,5 +1,5 @@
 // The AVX2 tier.
-#include "avx2.h"
+#include "avx2_tables.h"
 #include "strip.h"
 
 namespace sparkfp4 {

@@ -1,5 +1,5 @@
 // The AVX-512 tier.
-#include "avx512.h"
+#include "avx512_tables.h"
 #include "strip.h"
 
 namespace sparkfp4 {

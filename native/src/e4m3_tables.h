@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "arithmetic.h"
 #include "segments.h"
 
 namespace sparkfp4 {

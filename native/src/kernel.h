@@ -22,6 +22,7 @@ constexpr int kCodeSources = 3;
 constexpr int kSources = 6;
 
 struct HessianBlock;
+struct CodeTables;
 
 // Consecutive blocks: rows have whole blocks and no padding, so that the blocks of a segment follow each other in the
 // source and in both outputs, whatever its rows and columns.
@@ -35,15 +36,17 @@ struct EncodeTask {
   int64_t first_block;        // its place among the segment's, which tells its importance
   HessianBlock *hessians;     // of a search by Hessians, row_blocks of them, or null
   const float *block_scales;  // the source's, one a block, where it has codes
-  unsigned char *e4m3_tables;       // of E4M3 blocks that share scales, or null: e4m3_tables.h
-  const uint32_t *e4m3_offsets;     // of the blocks' tables
+  unsigned char *e4m3_tables;  // of E4M3 blocks that share scales, or null: e4m3_tables.h
+  const uint32_t *e4m3_offsets;  // from there, of the blocks' tables
+  CodeTables *tables;         // of a source that has them, or null
   unsigned char *packed;
   unsigned char *scales;
   ErrorLanes *sums;  // null where they are not wanted; the first block of a task goes to lane 0
 };
 
 // Both give the largest magnitude as the element's bits without the sign: bits that order as the values do, and exceed
-// those of the largest finite value if, and only if, an element is NaN or infinite.
+// those of the largest finite value if, and only if, an element is NaN or infinite. An encode may leave out blocks that
+// are finite.
 using AmaxFunction = uint32_t (*)(const unsigned char *source, int64_t elements);
 using EncodeFunction = uint32_t (*)(const EncodeTask &task);
 

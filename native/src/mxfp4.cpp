@@ -101,6 +101,14 @@ struct Cast {
   void strip(const unsigned char *codes, const unsigned char *source_scales, int64_t count, unsigned char *packed,
              unsigned char *scales, ErrorLanes *sums) {
     std::memcpy(packed, codes, static_cast<size_t>(count) * kSourceBytes);
+    if (sums != nullptr) {
+      // For the next strip, while this one's squares are summed.
+      for (int64_t i = 0; i < count * kSourceBytes; i += 64) {
+        __builtin_prefetch(codes + count * kSourceBytes + i);
+        __builtin_prefetch(packed + count * kSourceBytes + i, 1);
+      }
+    }
+
     bool copied = true;
     for (int64_t i = 0; i < count; i++) {
       uint16_t pair = pairs[source_scales[i]];

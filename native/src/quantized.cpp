@@ -1,6 +1,8 @@
 // The C interface for quantized sources: spreads the scales over the blocks, chunk by chunk, and walks the segments.
+#include "code_tables.h"
 #include "e4m3_tables.h"
 #include "hessian_bounds.h"
+#include "segments.h"
 #include "to_bf16.h"
 
 namespace sparkfp4 {
@@ -19,8 +21,9 @@ float load_scale(const unsigned char *scales, int64_t index) {
     return widen<F16>(load_bits<F16>(scales, index));
   } else {
     uint32_t exponent = scales[index];
-    uint32_t bits = exponent == 0 ? 1u << 22 : exponent << 23;
-    return bits_as<float>(exponent == 255 ? 0x7fc00000 : bits);
+    // 2^-127 is subnormal, and NaN has that bit, too.
+    uint32_t extra = exponent == 0 || exponent == 255 ? 1u << 22 : 0;
+    return bits_as<float>(exponent << 23 | extra);
   }
 }
 
@@ -93,7 +96,9 @@ class Scales {
     while (blocks > 0) {
       int64_t scale_row = scheme_.block_rows == 0 ? 0 : row / scheme_.block_rows;
       int64_t count = row_blocks_ - in_row < blocks ? row_blocks_ - in_row : blocks;
-      spread_row(scheme_.scales, scales_ + scale_row * row_bytes_, per_scale_, in_row, count, out);
+      const unsigned char *row_scales = scales_ + scale_row * row_bytes_;
+      spread_row(scheme_.scales, row_scales, per_scale_, in_row, count, out);
+      prefetch(row_scales, in_row + count, count);
       out += count;
       blocks -= count;
       in_row = 0;
@@ -102,6 +107,14 @@ class Scales {
   }
 
  private:
+  // The scales of the blocks that follow, for the next chunk.
+  void prefetch(const unsigned char *row_scales, int64_t next, int64_t blocks) const {
+    const unsigned char *from = row_scales + next / per_scale_ * scale_bytes(scheme_.scales);
+    for (int64_t j = 0; j < blocks / per_scale_ * scale_bytes(scheme_.scales); j += 64) {
+      __builtin_prefetch(from + j);
+    }
+  }
+
   const sparkfp4_scheme &scheme_;
   const unsigned char *scales_;
   int64_t row_blocks_;
@@ -213,8 +226,11 @@ sparkfp4_status sparkfp4_quantized_encode(sparkfp4_tier tier, sparkfp4_recipe re
 
   EncodeFunction encode = chosen->encode[recipe][kCodeSources + scheme->codes];
   HessianBlocks hessians(search, elements > 0 ? cols / kBlock : 0);
+  OwnedTables tables(search == SPARKFP4_RTN && tier != SPARKFP4_SCALAR && has_tables(*scheme) &&
+                     are_tables_worth(*scheme, elements, sums != nullptr));
   EncodeTask task = {};
   task.hessians = hessians.get();
+  task.tables = tables.get();
   task.global_scale = global_scale;
   task.search = search;
   task.importance = importance;

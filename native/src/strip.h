@@ -14,6 +14,8 @@
 #include "choice.h"
 #include "codes_to_bf16.h"
 #include "shared_strip.h"
+#include "squares.h"
+#include "tabled.h"
 
 namespace sparkfp4 {
 
@@ -213,7 +215,15 @@ static uint32_t encode_blocks(const EncodeTask &task) {
   int64_t left = task.blocks;
   while (left >= Isa::kWidth) {
     group.blocks = left >= kGroupBlocks ? kGroupBlocks : left / Isa::kWidth * Isa::kWidth;
-    encode_group<Isa, kRecipe, Type, kSums, kSearched>(group, &largest);
+    bool looked_up = false;
+    if constexpr (kNibbles<Type> && !kSearched) {
+      looked_up = group.tables != nullptr && encode_by_tables<Isa, kRecipe, Type, kSums, kGroup>(group);
+    }
+
+    if (!looked_up) {
+      encode_group<Isa, kRecipe, Type, kSums, kSearched>(group, &largest);
+    }
+
     group.source += group.blocks * Type::kBlockBytes;
     group.block_scales += Type::kCodes ? group.blocks : 0;
     group.packed += group.blocks * kPackedBlock;

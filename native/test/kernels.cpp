@@ -269,6 +269,40 @@ void stored(Random &random, int round) {
   });
 }
 
+// INT4 and MXFP4 of as many blocks as are looked up in tables: under few scales, so that they are found, or under more
+// than there is room for; now and then one that no table is made for.
+void looked_up(Random &random, int round) {
+  bool int4 = random.once_in(2);
+  sparkfp4_scheme scheme = {int4 ? SPARKFP4_INT4 : SPARKFP4_E2M1, int4 ? SPARKFP4_SCALE_BF16 : SPARKFP4_SCALE_E8M0, 1,
+                            16 * (1 + random.below(4))};
+  int64_t cols = 16 * (100 + random.below(150));
+  int64_t rows = (int4 ? 1 << 19 : 1 << 17) / cols + 1 + random.below(8);
+  Exact codes = random.source(static_cast<size_t>(rows * cols / 2), ~0u);
+  int64_t count = rows * blocks(cols, scheme.block_cols);
+  Exact scales = random.buffer(static_cast<size_t>(count * (int4 ? 2 : 1)));
+  int64_t kinds = random.once_in(4) ? 0x4000 : random.once_in(2) ? 600 : 20;
+  for (int64_t i = 0; i < count; i++) {
+    bool odd = random.once_in(2000);
+    if (int4) {
+      int64_t bits = odd ? random.below(0xff80) & 0xff7f : 0x3a00 + random.below(kinds) % 0x2000;
+      auto scale = static_cast<uint16_t>(bits);
+      std::memcpy(scales.data() + 2 * i, &scale, sizeof scale);
+    } else {
+      scales.data()[i] = static_cast<unsigned char>(odd ? random.below(251) : 100 + random.below(kinds) % 60);
+    }
+  }
+
+  sparkfp4_quantized_segment segment = {codes.data(), scales.data(), rows};
+  auto recipe = static_cast<sparkfp4_recipe>(random.below(2));
+  on_every_tier("sparkfp4_quantized_encode by tables", round, [&](sparkfp4_tier tier) {
+    Outcome outcome(random, static_cast<size_t>(rows * cols / 2), static_cast<size_t>(rows * cols / 16), 1);
+    outcome.status = sparkfp4_quantized_encode(tier, recipe, SPARKFP4_RTN, nullptr, &scheme, &segment, 1, cols, 0.01f,
+                                               outcome.packed.data(), outcome.scales.data(),
+                                               outcome.sums.data(), &outcome.position);
+    return outcome;
+  });
+}
+
 // Of any number of columns, unlike the encodes.
 void to_bf16(Random &random, int round) {
   sparkfp4_scheme scheme = {static_cast<sparkfp4_codes>(random.below(3)), SPARKFP4_SCALE_F32, random.below(4),
@@ -332,6 +366,9 @@ int main(int argc, char **argv) {
     stored(random, round);
     to_bf16(random, round);
     mxfp4(random, round);
+    if (round % 100 == 0) {
+      looked_up(random, round);
+    }
   }
 
   std::printf("%d rounds of seed %" PRIu64 "\n", rounds, seed);

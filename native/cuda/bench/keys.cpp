@@ -1,17 +1,12 @@
 // Rates of the kernels of keys, queries and latents beside the device's own copy of as many bytes.
-#include <cuda_runtime_api.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <functional>
 #include <numeric>
 #include <random>
-#include <string>
-#include <vector>
 
+#include "measure.h"
 #include "sparkfp4_cuda_keys.h"
 
 void bench_keys(int rounds);
@@ -26,13 +21,6 @@ constexpr int64_t kEntryBytes = 656;
 constexpr int64_t kLatent = 512;
 constexpr int64_t kRope = 64;
 constexpr int64_t kHeads = 32;
-
-void require(int status, const char *what) {
-  if (status != 0) {
-    std::fprintf(stderr, "Cannot %s: %d, %s\n", what, status, sparkfp4_cuda_error());
-    std::exit(1);
-  }
-}
 
 // Device memory of a content, which is repeated.
 template <typename T = unsigned char>
@@ -68,62 +56,6 @@ std::vector<uint16_t> gaussian(int64_t count) {
   }
 
   return values;
-}
-
-struct Work {
-  std::string name;
-  int64_t items;  // keys, heads or tokens
-  int64_t bytes;  // that it reads and writes
-  std::function<int()> run;
-  std::vector<double> seconds = {};
-};
-
-// All works and, after each, the copy of as many bytes, in turns; medians.
-void measure(std::vector<Work> &works, int rounds, cudaStream_t stream, unsigned char *from, unsigned char *to) {
-  cudaEvent_t start;
-  cudaEvent_t end;
-  require(cudaEventCreate(&start), "create an event");
-  require(cudaEventCreate(&end), "create an event");
-  auto time = [&](const std::function<int()> &work) {
-    require(cudaEventRecord(start, stream), "record");
-    require(work(), "run");
-    require(cudaEventRecord(end, stream), "record");
-    require(cudaEventSynchronize(end), "synchronize");
-    float milliseconds;
-    require(cudaEventElapsedTime(&milliseconds, start, end), "read the time");
-    return milliseconds * 1e-3;
-  };
-  std::vector<std::vector<double>> copies(works.size());
-  for (int round = -1; round < rounds; round++) {
-    for (size_t i = 0; i < works.size(); i++) {
-      double seconds = time(works[i].run);
-      double copy =
-          time([&] { return cudaMemcpyAsync(to, from, works[i].bytes / 2, cudaMemcpyDeviceToDevice, stream); });
-      if (round >= 0) {
-        works[i].seconds.push_back(seconds);
-        copies[i].push_back(copy);
-      }
-    }
-  }
-
-  std::printf("| work | microseconds | 10^9 items/s | GB/s moved | GB/s of the copy | of the copy's |\n");
-  std::printf("| --- | --- | --- | --- | --- | --- |\n");
-  for (size_t i = 0; i < works.size(); i++) {
-    auto median = [](std::vector<double> &values) {
-      std::sort(values.begin(), values.end());
-      return values[values.size() / 2];
-    };
-    double seconds = median(works[i].seconds);
-    double copy = median(copies[i]);
-    double bytes = static_cast<double>(works[i].bytes);
-    std::printf("| %s | %.1f | %.2f | %.0f | %.0f | %.1f %% |\n", works[i].name.c_str(), 1e6 * seconds,
-                static_cast<double>(works[i].items) / kGiga / seconds, bytes / kGiga / seconds,
-                bytes / kGiga / copy, 100 * copy / seconds);
-  }
-
-  std::fflush(stdout);
-  cudaEventDestroy(start);
-  cudaEventDestroy(end);
 }
 
 // Pages in any order, tokens of a page in theirs.
@@ -168,32 +100,42 @@ void bench_device(int64_t tokens, int rounds) {
   };
   const char *names[] = {"no norm", "LayerNorm", "LayerNorm, bf16, Hadamard", "LayerNorm, best of two"};
   std::vector<Work> works;
-  works.push_back({"quantize, rows of 128", tokens, tokens * (2 * kDim + kKeyBytes), [&] {
+  works.push_back({"quantize, rows of 128", tokens * (2 * kDim + kKeyBytes),
+                   [&] {
                      return sparkfp4_cuda_enqueue_mxfp4_quantize(SPARKFP4_CEIL, SPARKFP4_BF16, keys.data(), tokens,
                                                                  kDim, out.data(), scales, bad.data(), stream);
-                   }});
+                   },
+                   tokens});
   for (int f = 0; f < 4; f++) {
-    works.push_back({std::string("key insert, ") + names[f], tokens, tokens * (2 * kDim + kKeyBytes + 8), [&, f] {
+    works.push_back({std::string("key insert, ") + names[f], tokens * (2 * kDim + kKeyBytes + 8),
+                     [&, f] {
                        return sparkfp4_cuda_enqueue_key_insert(&forms[f], SPARKFP4_BF16, keys.data(), tokens,
                                                                slots.data(), &pages, bad.data(), stream);
-                     }});
+                     },
+                     tokens});
   }
 
-  works.push_back({"query, 32 heads", tokens, tokens * (2 * kDim + kKeyBytes + 2 + 4), [&] {
+  works.push_back({"query, 32 heads", tokens * (2 * kDim + kKeyBytes + 2 + 4),
+                   [&] {
                      return sparkfp4_cuda_enqueue_query_quantize(
                          SPARKFP4_CEIL, SPARKFP4_BF16, keys.data(), SPARKFP4_BF16, head_weights.data(), 0.015625f,
                          tokens / kHeads, kHeads, kHeads, out.data(), scales, weights_out, bad.data(), stream);
-                   }});
-  works.push_back({"RMSNorm of 1536", tokens / 12, tokens / 12 * 4 * 3 * kLatent, [&] {
+                   },
+                   tokens});
+  works.push_back({"RMSNorm of 1536", tokens / 12 * 4 * 3 * kLatent,
+                   [&] {
                      return sparkfp4_cuda_enqueue_rms_norm(SPARKFP4_BF16, keys.data(), tokens / 12, 3 * kLatent,
                                                            weight.data(), 1e-6f, out.data(), bad.data(), stream);
-                   }});
-  works.push_back({"latent insert", latents, latents * (4 * kLatent + 2 * kRope + kEntryBytes + 8), [&] {
+                   },
+                   tokens / 12});
+  works.push_back({"latent insert", latents * (4 * kLatent + 2 * kRope + kEntryBytes + 8),
+                   [&] {
                      return sparkfp4_cuda_enqueue_latent_insert(
                          SPARKFP4_BF16, keys.data(), rope.data(), latents, weight.data(), 1e-6f, 0, out.data(),
                          latent_slots.data(), latents, &latent_pages, bad.data(), stream);
-                   }});
-  measure(works, rounds, stream, out.data(), out.data() + tokens * kDim * 4);
+                   },
+                   latents});
+  measure(works, rounds, stream, out.data(), out.data() + tokens * kDim * 4, "items");
   cudaStreamDestroy(stream);
 }
 
@@ -224,11 +166,10 @@ void bench_host(int64_t tokens, int rounds) {
   }
 
   sparkfp4_cuda_destroy(context);
-  std::sort(seconds.begin(), seconds.end());
-  double median = seconds[seconds.size() / 2];
+  double of_call = median(seconds);
   std::printf("\nHost memory, one thread: key insert, LayerNorm, %.1f million keys: %.1f million keys/s, %.1f GB/s of "
               "bf16\n",
-              tokens / 1e6, tokens / 1e6 / median, 2.0 * kDim * tokens / kGiga / median);
+              tokens / 1e6, tokens / 1e6 / of_call, 2.0 * kDim * tokens / kGiga / of_call);
 }
 
 }  // namespace

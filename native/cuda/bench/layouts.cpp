@@ -1,82 +1,15 @@
 // Rates of the layout kernels beside the device's own copy of as many bytes.
 // usage: sparkfp4-cuda-layouts-bench [ROUNDS]
-#include <cuda_runtime_api.h>
-
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
-#include <string>
-#include <vector>
 
+#include "measure.h"
 #include "sparkfp4_cuda_layouts.h"
 
 namespace {
 
 constexpr int64_t kRows = 2048;
 constexpr int64_t kCols = 7168;
-
-void require(int status, const char *what) {
-  if (status != 0) {
-    std::fprintf(stderr, "Cannot %s: %d, %s\n", what, status, sparkfp4_cuda_error());
-    std::exit(1);
-  }
-}
-
-struct Work {
-  std::string name;
-  int64_t bytes;  // read and written
-  std::function<int()> run;
-  std::vector<double> seconds = {};
-  std::vector<double> copies = {};
-};
-
-double median(std::vector<double> &values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
-// All works and, after each, the copy of as many bytes, in turns.
-void measure(std::vector<Work> &works, int rounds, cudaStream_t stream, unsigned char *from, unsigned char *to) {
-  cudaEvent_t start;
-  cudaEvent_t end;
-  require(cudaEventCreate(&start), "create an event");
-  require(cudaEventCreate(&end), "create an event");
-  auto time = [&](const std::function<int()> &work) {
-    require(cudaEventRecord(start, stream), "record");
-    require(work(), "run");
-    require(cudaEventRecord(end, stream), "record");
-    require(cudaEventSynchronize(end), "synchronize");
-    float milliseconds;
-    require(cudaEventElapsedTime(&milliseconds, start, end), "read the time");
-    return milliseconds * 1e-3;
-  };
-  for (int round = -1; round < rounds; round++) {
-    for (Work &work : works) {
-      double seconds = time(work.run);
-      double copy =
-          time([&] { return cudaMemcpyAsync(to, from, work.bytes / 2, cudaMemcpyDeviceToDevice, stream); });
-      if (round >= 0) {
-        work.seconds.push_back(seconds);
-        work.copies.push_back(copy);
-      }
-    }
-  }
-
-  std::printf("| work | microseconds | GB/s read and written | GB/s of the copy | of the copy's |\n");
-  std::printf("| --- | --- | --- | --- | --- |\n");
-  for (Work &work : works) {
-    double seconds = median(work.seconds);
-    double copy = median(work.copies);
-    double giga = static_cast<double>(work.bytes) / 1e9;
-    std::printf("| %s | %.1f | %.0f | %.0f | %.1f %% |\n", work.name.c_str(), 1e6 * seconds, giga / seconds,
-                giga / copy, 100 * copy / seconds);
-  }
-
-  std::fflush(stdout);
-  cudaEventDestroy(start);
-  cudaEventDestroy(end);
-}
 
 }  // namespace
 

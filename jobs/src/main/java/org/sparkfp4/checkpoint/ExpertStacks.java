@@ -46,7 +46,7 @@ final class ExpertStacks {
       ModelFamily.KnownStack known = family.stack(tensor.name());
       if (known == null || family.layer(tensor.name()) >= layers) {
         result.add(tensor);
-        if (tensor.name().endsWith("_bias")) {
+        if (tensor.name().endsWith(ModelFamily.BIAS)) {
           biases.add(tensor.name());
         }
       } else {
@@ -126,7 +126,7 @@ final class ExpertStacks {
       return;
     }
 
-    if (biases.contains(path + "." + found.known.name() + "_bias")) {
+    if (biases.contains(path + "." + found.known.name() + ModelFamily.BIAS)) {
       throw new IllegalArgumentException("Cannot split " + found.tensor.name() + " (" + found.tensor.file()
           + ") into a tensor an expert: its biases are stacked beside it; use --layout modelopt, which keeps experts "
           + "stacked");

@@ -16,6 +16,9 @@ import java.util.Optional;
 public final class ModelFamily {
   static final String WEIGHT = ".weight";
 
+  /** What the biases of stacked layers are called after the stack. */
+  static final String BIAS = "_bias";
+
   private final String name;
   private final List<String> modelTypes;
   private final List<String> architectures;
@@ -135,6 +138,12 @@ public final class ModelFamily {
     Known known = known(tensor.substring(0, Math.max(0, tensor.lastIndexOf('.'))));
     if (known != null) {
       return known.role();
+    }
+
+    // stacked biases, which no module of their own has
+    KnownStack stack = tensor.endsWith(BIAS) ? stack(tensor.substring(0, tensor.length() - BIAS.length())) : null;
+    if (stack != null) {
+      return stack.block().role();
     }
 
     for (int dot = tensor.lastIndexOf('.'); dot > 0; dot = tensor.lastIndexOf('.', dot - 1)) {

@@ -12,6 +12,7 @@ import org.sparkfp4.output.OutputFolder;
 import org.sparkfp4.output.OutputLock;
 import org.sparkfp4.output.ShardRecord;
 import org.sparkfp4.output.SourceChecksums;
+import org.sparkfp4.plan.PlanSummary;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.report.ExpertLoad;
 import org.sparkfp4.report.RunReport;
@@ -24,10 +25,12 @@ final class CheckpointPublication implements Publication {
   private final ModelFamily family;
   private final OutputFolder output;
   private final CheckpointPublisher publisher;
+  private final PlanSummary summary;
   private final ExpertLoad load;
   private final Stages stages;
 
   /**
+   * @param summary of the plan and the files that the run ends with, for the report
    * @param load tokens of each expert, for the report; null where statistics say nothing of them
    * @param stages takes what is done and goes into the report
    */
@@ -37,6 +40,7 @@ final class CheckpointPublication implements Publication {
       ModelFamily family,
       OutputFolder output,
       CheckpointPublisher publisher,
+      PlanSummary summary,
       ExpertLoad load,
       Stages stages) {
     this.spark = spark;
@@ -44,6 +48,7 @@ final class CheckpointPublication implements Publication {
     this.family = family;
     this.output = output;
     this.publisher = publisher;
+    this.summary = summary;
     this.load = load;
     this.stages = stages;
   }
@@ -63,6 +68,7 @@ final class CheckpointPublication implements Publication {
    * @param folder the output that it tells of: not the shards' own where these are converted
    */
   RunReport report(List<ShardRecord> records, Path folder) {
-    return RunReport.ofQuantize(Version.product(), plan, family, records, folder.toString(), load, stages);
+    return RunReport.ofQuantize(
+        Version.product(), plan, summary, family, records, folder.toString(), load, stages);
   }
 }

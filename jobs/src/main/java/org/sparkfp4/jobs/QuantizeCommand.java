@@ -162,8 +162,9 @@ final class QuantizeCommand implements Callable<Integer> {
     StagedConversion conversion = ExpertLayout.named(layout).isEmpty()
         ? null
         : StagedConversion.of(plan, (ObjectNode) source.config(), request, out, conf);
-    PlanSummary summary = PlanSummary.of(plan, family);
-    print(conversion == null ? summary.text() : conversion.summary(summary).text() + conversion.room());
+    PlanSummary ofShards = PlanSummary.of(plan, family);
+    PlanSummary summary = conversion == null ? ofShards : conversion.summary(ofShards);
+    print(summary.text() + (conversion == null ? "" : conversion.room()));
     if (dryRun) {
       return CommandLine.ExitCode.OK;
     }
@@ -186,7 +187,7 @@ final class QuantizeCommand implements Callable<Integer> {
           new CheckpointPublisher(shards, source, family, plan, layout(), Version.product());
       ExpertLoad load = statistics == null ? null : ExpertLoad.read(conf, statistics.folder().toString());
       CheckpointPublication publication =
-          new CheckpointPublication(spark, plan, family, shards, publisher, load, stages);
+          new CheckpointPublication(spark, plan, family, shards, publisher, summary, load, stages);
       QuantizeJob job = new QuantizeJob(
           spark, plan, shards, layout().recipe(), kernels, Map.of(), verbosity.progress(settings.progress()), stages,
           publication);

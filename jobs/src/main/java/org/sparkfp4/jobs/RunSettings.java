@@ -11,7 +11,7 @@ import org.apache.spark.sql.RuntimeConfig;
 import org.apache.spark.sql.SparkSession;
 import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.progress.ProgressView;
-import org.sparkfp4.safetensors.SafetensorsSource;
+import org.sparkfp4.source.SafetensorsSource;
 
 /**
  * The settings {@code spark.fp4.*} of a run, all of them held to what they may be before anything is done: most are

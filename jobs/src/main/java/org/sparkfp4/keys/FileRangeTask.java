@@ -14,7 +14,7 @@ import org.sparkfp4.output.StagedFile;
 import org.sparkfp4.output.TaskFiles;
 import org.sparkfp4.output.TaskOutput;
 import org.sparkfp4.output.WritingTask;
-import org.sparkfp4.safetensors.FileRanges;
+import org.sparkfp4.source.FileRanges;
 import scala.collection.Iterator;
 
 /** Writes a range whose rows are in files: pages are gathered by the slot map, rows are read as they follow. */

@@ -96,12 +96,24 @@ final class KeyFolder {
     for (Path file : new Path[] {index(), staging.plan()}) {
       JsonNode there = read(file);
       if (there != null && !plan.fingerprint().equals(there.at("/metadata/fingerprint").asText())) {
+        List<String> differences = differences(there.at("/metadata/options"), options(plan.options()));
         throw new IOException("Cannot write to " + path + ": it holds a "
-            + (file.equals(index()) ? "cache" : "begun run") + " of other keys or options (from "
-            + there.at("/metadata/input").asText() + ", " + there.at("/metadata/options").asText()
-            + "). Use another folder, or --overwrite to replace it");
+            + (file.equals(index()) ? "cache" : "begun run") + " of other "
+            + (differences.isEmpty() ? "keys" : "options (" + String.join(", ", differences) + ")") + ", from "
+            + there.at("/metadata/input").asText() + ". Use another folder, or --overwrite to replace it");
       }
     }
+  }
+
+  private static List<String> differences(JsonNode there, JsonNode here) {
+    List<String> differences = new ArrayList<>();
+    here.properties().forEach(option -> {
+      JsonNode other = there.path(option.getKey());
+      if (!other.asText().equals(option.getValue().asText())) {
+        differences.add(option.getKey() + " " + other.asText() + " there, " + option.getValue().asText() + " here");
+      }
+    });
+    return differences;
   }
 
   /** A file of ours, or null where there is none; one that a crash cut short is none. */
@@ -174,12 +186,22 @@ final class KeyFolder {
   }
 
   private static ObjectNode metadata(KeyPlan plan) {
-    return JSON.createObjectNode()
+    ObjectNode metadata = JSON.createObjectNode()
         .put("format", CacheMetadata.FORMAT)
-        .put("input", plan.input())
-        .put("options", plan.options().toString())
-        .put("fingerprint", plan.fingerprint())
-        .put("total_size", plan.bytes());
+        .put("input", plan.input());
+    metadata.set("options", options(plan.options()));
+    return metadata.put("fingerprint", plan.fingerprint()).put("total_size", plan.bytes());
+  }
+
+  private static ObjectNode options(KeyOptions options) {
+    return JSON.createObjectNode()
+        .put("page-tokens", options.pageTokens())
+        .put("pages", options.pages())
+        .put("eps", options.eps() == null ? "none" : options.eps().toString())
+        .put("round-norm-to-bf16", options.roundNormToBf16())
+        .put("hadamard", options.hadamard())
+        .put("scale-rule", options.rule().text())
+        .put("model", options.model());
   }
 
   /** Writes the index, with which there is a cache. */

@@ -17,10 +17,10 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.util.ArrowUtils;
 import org.sparkfp4.files.RawFileSystem;
-import org.sparkfp4.safetensors.FileRanges;
 import org.sparkfp4.safetensors.SafetensorsHeader;
-import org.sparkfp4.safetensors.SlabFile;
 import org.sparkfp4.safetensors.TensorInfo;
+import org.sparkfp4.source.FileRanges;
+import org.sparkfp4.source.SlabFile;
 
 /** The safetensors files of an input, by their headers. */
 final class KeyInputs {

@@ -103,6 +103,10 @@ public final class KeyJob {
     FreeSpace.require(folder.fs(), folder.path(), Math.max(0, 2 * plan.bytes() - there));
   }
 
+  private static String counted(List<Integer> items, String name) {
+    return items.size() + " " + name + (items.size() == 1 ? "" : "s");
+  }
+
   private void writeMissing() throws IOException {
     JavaSparkContext context = JavaSparkContext.fromSparkContext(spark.sparkContext());
     Broadcast<KeyPlan> planned = context.broadcast(plan);
@@ -121,7 +125,7 @@ public final class KeyJob {
           .filter(id -> !finished.containsKey(id))
           .toList();
       if (!finished.isEmpty()) {
-        LOG.info("Resuming: {} ranges and {} layers are to be written", ranges.size(), layers.size());
+        LOG.info("Resuming: to be written are {} and {}", counted(ranges, "range"), counted(layers, "layer"));
       }
 
       if (table == null) {

@@ -5,7 +5,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.sparkfp4.files.Sha256;
-import org.sparkfp4.safetensors.SlabFile;
+import org.sparkfp4.source.SlabFile;
 
 /**
  * What a run does, from headers and slot maps alone.
@@ -68,8 +68,8 @@ record KeyPlan(String input, KeyOptions options, List<SlabFile> files, List<Cach
     files.forEach(file -> all.append(file).append('\n'));
     for (CacheTensor tensor : tensors) {
       all.append(tensor.name().length()).append(' ').append(tensor.name()).append(' ').append(tensor.shape())
-          .append(' ').append(tensor.type()).append(' ').append(Arrays.hashCode(tensor.weight())).append(' ')
-          .append(Arrays.hashCode(tensor.bias())).append('\n');
+          .append(' ').append(tensor.type()).append(' ').append(Sha256.hex(Arrays.toString(tensor.weight()))).append(' ')
+          .append(Sha256.hex(Arrays.toString(tensor.bias()))).append('\n');
     }
 
     return Sha256.hex(all.append(source).toString());

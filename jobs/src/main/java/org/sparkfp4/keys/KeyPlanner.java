@@ -16,7 +16,7 @@ import org.sparkfp4.formats.Fp8DsMla;
 import org.sparkfp4.formats.KeyPage;
 import org.sparkfp4.formats.Mxfp4Codec;
 import org.sparkfp4.safetensors.DType;
-import org.sparkfp4.safetensors.FileRanges;
+import org.sparkfp4.source.FileRanges;
 
 /** Finds the layers of an input and what becomes of them; what names and shapes show to be wrong is refused here. */
 final class KeyPlanner {

@@ -24,8 +24,8 @@ import org.sparkfp4.files.RawFileSystem;
 import org.sparkfp4.formats.ElementType;
 import org.sparkfp4.formats.Mxfp4Codec;
 import org.sparkfp4.formats.ScaleRule;
-import org.sparkfp4.safetensors.FileRanges;
-import org.sparkfp4.safetensors.SlabFile;
+import org.sparkfp4.source.FileRanges;
+import org.sparkfp4.source.SlabFile;
 
 /** Holds a cache against the keys that it was made from: bytes by the reference, and what an indexer makes of them. */
 public final class KeyVerification {

@@ -3,7 +3,7 @@ package org.sparkfp4.keys;
 import java.io.IOException;
 import org.apache.arrow.memory.ArrowBuf;
 import org.apache.arrow.memory.BufferAllocator;
-import org.sparkfp4.safetensors.FileRanges;
+import org.sparkfp4.source.FileRanges;
 
 /** Reads a slot map from end to end, a piece at a time. */
 final class SlotScan {

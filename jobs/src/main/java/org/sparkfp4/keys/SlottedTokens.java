@@ -2,7 +2,7 @@ package org.sparkfp4.keys;
 
 import java.io.IOException;
 import org.apache.arrow.memory.BufferAllocator;
-import org.sparkfp4.safetensors.FileRanges;
+import org.sparkfp4.source.FileRanges;
 
 /** The tokens whose slots lie in a range, in the order of the tokens. */
 final class SlottedTokens {

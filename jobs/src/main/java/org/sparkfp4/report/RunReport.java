@@ -47,6 +47,7 @@ public final class RunReport {
   /**
    * Of a checkpoint that was written.
    *
+   * @param summary the plan's, with the output's files, which may be made from the plan's shards
    * @param output its folder
    * @param load tokens of the experts, or null
    * @param stages what was done; empty where nothing was left to do
@@ -54,13 +55,13 @@ public final class RunReport {
   public static RunReport ofQuantize(
       String producer,
       QuantizationPlan plan,
+      PlanSummary summary,
       ModelFamily family,
       List<ShardRecord> records,
       String output,
       ExpertLoad load,
       Stages stages) {
     List<LayerRow> rows = Outliers.mark(rows(plan, family, records));
-    PlanSummary summary = PlanSummary.of(plan, family);
     return new RunReport(
         new Report(
             producer, "quantize", begun(stages), plan.input(), output, options(plan.family(), plan.options()),

@@ -1,5 +1,2 @@
-/**
- * Files of safetensors: their headers, and the DataSource V2 table over them with its reading half, stand-alone rows or the
- * slabs of a plan, mapped as Arrow buffers or copied into them.
- */
+/** The file format of safetensors: dtypes, tensors, and headers read from whatever the bytes are and written. */
 package org.sparkfp4.safetensors;

@@ -98,6 +98,8 @@ class ModelFamilyTest {
     "deepseek_v3, vision_tower.blocks.0.mlp.fc1.weight, VISION",
     "deepseek_v2, language_model.model.layers.3.mlp.shared_experts.up_proj.weight, OTHER",
     "glm4_moe, model.layers.3.self_attn.k_proj.bias, ATTENTION",
+    "gpt_oss, model.layers.3.mlp.experts.gate_up_proj_bias, ROUTED_EXPERT",
+    "gpt_oss, model.layers.3.mlp.experts.other_bias, OTHER",
     "llama, lm_head.weight, LM_HEAD",
     "bert, bert.encoder.layer.11.attention.self.key.weight, ATTENTION",
     "bert, encoder.layer.11.intermediate.dense.weight, DENSE_MLP",

@@ -119,6 +119,8 @@ class OutputsAsInputsTest {
       assertThat(planned).contains("           " + file + "  ");
     }
 
+    JsonNode report = new ObjectMapper().readTree(folder.resolve(layout).resolve("sparkfp4-report.json").toFile());
+    assertThat(report.at("/summary/bytesOut").asLong()).isEqualTo(bytes);
     assertThat(planned.contains("room       ")).isEqualTo(layout.equals("cublas-128x4"));
   }
 

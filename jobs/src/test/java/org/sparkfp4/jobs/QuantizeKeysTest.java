@@ -350,8 +350,8 @@ class QuantizeKeysTest {
     Files.write(poisoned, repaired);
     Files.setLastModifiedTime(poisoned, time);
     SparkSubmitResult other = run("--input", folder.resolve("in"), "--output", output, "--scale-rule", "floor");
-    assertThat(other.err()).startsWith("Cannot write to file:" + output + ": it holds a begun run of other keys or "
-        + "options").contains("--overwrite");
+    assertThat(other.err()).startsWith("Cannot write to file:" + output + ": it holds a begun run of other options "
+        + "(scale-rule ceil there, floor here)").contains("--overwrite");
     mark(output.resolve("_sparkfp4"));
     succeed("--input", folder.resolve("in"), "--output", output);
     // the mark is there: what was finished has not been written again
@@ -362,7 +362,7 @@ class QuantizeKeysTest {
     succeed("--input", folder.resolve("in"), "--output", output);
     assertThat(Outputs.identities(output, ".safetensors")).isEqualTo(files);
     assertThat(run("--input", folder.resolve("in"), "--output", output, "--page-tokens", 32).err())
-        .startsWith("Cannot write to file:" + output + ": it holds a cache of other keys or options");
+        .startsWith("Cannot write to file:" + output + ": it holds a cache of other options (page-tokens 64 there, 32 here)");
     succeed("--input", folder.resolve("in"), "--output", output, "--page-tokens", 32, "--overwrite");
     assertThat(cache(output, "keys-00001-of-00002.safetensors").get("a.index_k").shape())
         .containsExactly(3L, 32L, 68L);

@@ -2,6 +2,8 @@ package org.sparkfp4.jobs;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Files;
@@ -10,6 +12,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -17,6 +20,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.sparkfp4.CheckpointFiles;
 import org.sparkfp4.StoredTensor;
 import org.sparkfp4.TestSpark;
+import org.sparkfp4.formats.BFloat16;
 import org.sparkfp4.formats.ElementType;
 import org.sparkfp4.formats.Mxfp4;
 import org.sparkfp4.formats.Nvfp4;
@@ -130,6 +134,50 @@ class StackedExpertsTest {
     assertThat(packed.array()).as("an exact cast").isEqualTo(codes.array());
     assertLayer(output, path + "gate_up_proj", rows, HIDDEN, packed.array(), blockScales.array(),
         Mxfp4.globalScale(Nvfp4Recipe.MODELOPT, kmax));
+    assertVerified(source, output);
+  }
+
+  /** As it is trained and stored by transformers: no codes, K before the rows. */
+  @ParameterizedTest
+  @CsvSource({"256m, mmap, auto", "12000, pread, off"})
+  void staysStackedForGptOssInBf16(String unitBytes, String read, String columnar) throws Exception {
+    Path published = synthesize(SyntheticFamily.GPT_OSS);
+    Random random = new Random(15);
+    Map<String, StoredTensor> tensors = new LinkedHashMap<>();
+    CheckpointFiles.read(published).forEach((name, tensor) -> {
+      if (name.endsWith("_blocks")) {
+        int rows = name.endsWith("down_proj_blocks") ? HIDDEN : 2 * INTERMEDIATE;
+        int k = name.endsWith("down_proj_blocks") ? INTERMEDIATE : HIDDEN;
+        ByteBuffer data = ByteBuffer.allocate(2 * EXPERTS * k * rows).order(ByteOrder.LITTLE_ENDIAN);
+        while (data.hasRemaining()) {
+          data.putShort(BFloat16.fromFloat(0.02f * (float) random.nextGaussian()));
+        }
+
+        tensors.put(name.replace("_blocks", ""),
+            new StoredTensor(DType.BF16, List.of((long) EXPERTS, (long) k, (long) rows), data.array()));
+      } else if (!name.endsWith("_scales")) {
+        tensors.put(name, tensor);
+      }
+    });
+    Path source = Files.createDirectory(folder.resolve("bf16"));
+    CheckpointFiles.write(source.resolve("model.safetensors"), tensors);
+    ObjectMapper json = new ObjectMapper();
+    ObjectNode config = (ObjectNode) json.readTree(published.resolve("config.json").toFile());
+    config.remove("quantization_config");
+    json.writeValue(source.resolve("config.json").toFile(), config);
+
+    Path output = quantize(
+        new InProcess().conf("spark.fp4.unitBytes", unitBytes).conf("spark.fp4.read", read)
+            .conf("spark.fp4.columnar", columnar),
+        source, "output");
+
+    String path = "model.layers.1.mlp.experts.";
+    assertStacked(source, output, path + "gate_up_proj", 2 * INTERMEDIATE, HIDDEN);
+    assertStacked(source, output, path + "down_proj", HIDDEN, INTERMEDIATE);
+    for (String bias : List.of("gate_up_proj_bias", "down_proj_bias")) {
+      assertSame(bias, CheckpointFiles.read(output).get(path + bias), tensors.get(path + bias));
+    }
+
     assertVerified(source, output);
   }
 
