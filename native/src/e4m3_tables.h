@@ -32,7 +32,8 @@ struct alignas(64) E4m3Table {
   static constexpr uint32_t kFilled = 32;  // entries that are filled at once
 
   E4m3Entry entries[kMagnitudes];
-  // A bit for kFilled entries. With it the size is no multiple of 128: what is used of tables must not meet in the cache.
+  // A bit for kFilled entries. With it the size is no multiple of 128: what is used of tables must not meet in the
+  // cache.
   uint32_t filled;
 };
 

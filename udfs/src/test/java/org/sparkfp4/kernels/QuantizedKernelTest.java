@@ -271,8 +271,8 @@ class QuantizedKernelTest {
       }
     }
 
-    float[] scales = {1, 0.0123f, 1e-4f, 0x1.fffffep-8f, 0x1.5p-9f, 0x1p-60f, 0x1.fffffep-61f, 0x1.fffffep6f, 0x1p7f, 3e9f,
-        0, -0.5f};
+    float[] scales = {1, 0.0123f, 1e-4f, 0x1.fffffep-8f, 0x1.5p-9f, 0x1p-60f, 0x1.fffffep-61f, 0x1.fffffep6f, 0x1p7f,
+        3e9f, 0, -0.5f};
     for (float scale : scales) {
       QuantizedUnit unit = new QuantizedUnit(scheme, codes.length,
           new QuantizedUnit.Segment(codes, scales(ScaleType.F32, scale), 1));
