@@ -269,11 +269,20 @@ struct NibbleBlock {
   }
 };
 
+// The lower three bits of eight nibbles, as what the compiler does not mask anew wherever it is shifted.
+__device__ __forceinline__ uint32_t low_bits(uint32_t nibbles) {
+  nibbles &= 0x77777777u;
+  asm("" : "+r"(nibbles));
+  return nibbles;
+}
+
 // Eight nibbles, below 8, looked up in a table of bytes below 16.
 __device__ __forceinline__ uint32_t look_up_eight(uint32_t nibbles, const uint32_t *table) {
-  uint32_t low = __byte_perm(table[0], table[1], nibbles);
-  uint32_t high = __byte_perm(table[0], table[1], nibbles >> 16);
-  return __byte_perm(low + (low >> 4), high + (high >> 4), 0x6420);
+  // By the product each code is twice in it; its odd bytes have one of either of two.
+  constexpr uint32_t kTwice = 0x110;
+  uint32_t low = __byte_perm(table[0], table[1], nibbles) * kTwice;
+  uint32_t high = __byte_perm(table[0], table[1], nibbles >> 16) * kTwice;
+  return __byte_perm(low, high, 0x7531);
 }
 
 // The larger of two pairs of 16 bits.
@@ -285,12 +294,21 @@ __device__ __forceinline__ uint32_t max_halves(uint32_t a, uint32_t b) {
 #endif
 }
 
+// The largest of three.
+__device__ __forceinline__ uint32_t max_halves(uint32_t a, uint32_t b, uint32_t c) {
+#if __CUDA_ARCH__ >= 900
+  return __vimax3_u16x2(a, b, c);
+#else
+  return max_halves(max_halves(a, b), c);
+#endif
+}
+
 // The largest nibble of two words: pairs of 16 bits order by their highest ones.
 __device__ __forceinline__ uint32_t largest_nibble(uint32_t a, uint32_t b) {
   uint32_t max = max_halves(a, b);
 #pragma unroll
   for (int i = 4; i < 16; i += 4) {
-    max = max_halves(max, max_halves(a << i, b << i));
+    max = max_halves(max, a << i, b << i);
   }
 
   return max_halves(max, max << 16) >> 28;
@@ -299,7 +317,7 @@ __device__ __forceinline__ uint32_t largest_nibble(uint32_t a, uint32_t b) {
 template <>
 struct Block<E2m1> : NibbleBlock<E2m1> {
   // A magnitude's code.
-  __device__ uint32_t largest() const { return largest_nibble(words[0] & 0x77777777u, words[1] & 0x77777777u); }
+  __device__ uint32_t largest() const { return largest_nibble(low_bits(words[0]), low_bits(words[1])); }
 
   static __device__ float value(uint32_t largest, float scale) {
     return fabsf(nibble_value<E2m1>(largest) * scale);
@@ -312,7 +330,7 @@ struct Block<E2m1> : NibbleBlock<E2m1> {
   // codes[i] for magnitude i, a byte each.
   __device__ uint32_t look_up(int half, const uint32_t *codes) const {
     uint32_t word = words[half];
-    uint32_t magnitudes = word & 0x77777777u;
+    uint32_t magnitudes = low_bits(word);
     return look_up_eight(magnitudes, codes) | (word & (magnitudes + 0x77777777u) & 0x88888888u);
   }
 };
@@ -342,12 +360,12 @@ struct Block<Int4> : NibbleBlock<Int4> {
 
   __device__ uint32_t look_up(int half, const uint32_t *codes) const {
     uint32_t word = words[half];
-    uint32_t low_bits = word & 0x77777777u;
+    uint32_t low = low_bits(word);
     // Nibbles 0 to 7 are -8 to -1, 8 to 15 are 0 to 7.
     uint32_t below[2] = {__byte_perm(codes[1], codes[2], 0x1234) | 0x08080808u,
                          __byte_perm(codes[0], codes[1], 0x1234) | 0x08080808u};
     uint32_t mask = (word >> 3 & 0x11111111u) * 0xf;
-    return (look_up_eight(low_bits, codes) & mask) | (look_up_eight(low_bits, below) & ~mask);
+    return (look_up_eight(low, codes) & mask) | (look_up_eight(low, below) & ~mask);
   }
 };
 

@@ -86,10 +86,11 @@ __global__ void __launch_bounds__(kThreads, kSums ? 3 : 4)
     Encoded encoded[2];
 #pragma unroll
     for (int i = 0; i < 2; i++) {
+      // The second may be the first again.
+      const unsigned char *own = source + (i < pair.count ? i * Type::kBlockBytes : 0);
       float amax = Block<Type>::value(pair.block[i].largest(), pair.scale[i]);
       largest = max(largest, __float_as_uint(amax));
-      encoded[i] = encode_block<Type>(pair.block[i], source + i * Type::kBlockBytes, pair.scale[i], amax, rule,
-                                      made->halves);
+      encoded[i] = encode_block<Type>(pair.block[i], own, pair.scale[i], amax, rule, made->halves);
       if (rule.zero) {
         encoded[i] = {make_uint2(0, 0), rule.modelopt ? 0x38u : 0x20u, 0};
       }

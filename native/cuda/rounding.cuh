@@ -42,6 +42,24 @@ __device__ __forceinline__ Scale to_e4m3(float x) {
 #endif
 }
 
+// 0 <= x to E4M3's byte; NaN to any above 448's or to that.
+__device__ __forceinline__ uint32_t e4m3_byte_saturated(float x) {
+#if __CUDA_ARCH__ >= 890
+  uint16_t byte;
+  asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(byte) : "f"(0.0f), "f"(x));
+  return byte;
+#else
+  return to_e4m3(fminf(x, 448.0f)).byte;
+#endif
+}
+
+// Scales of blocks that are neither subnormal nor, perhaps, more than E4M3 has.
+__device__ __forceinline__ bool is_usual(uint32_t byte) {
+  constexpr uint32_t kLeastByte = 8;
+  constexpr uint32_t kMostByte = 125;
+  return byte - kLeastByte <= kMostByte - kLeastByte;
+}
+
 // The blocks that the shortcuts are for: zero ones, and those whose largest |w| is between these.
 constexpr uint32_t kLeastAmax = (127u - 80) << 23;
 constexpr uint32_t kMostAmax = (127u + 60) << 23;
@@ -101,6 +119,17 @@ struct Rule : ScaleRule {
     ratio = __fmul_rn(global_scale, kBf16 ? round_to_bf16(ratio) : ratio);
     Scale scale = to_e4m3(fminf(ratio, 448.0f));
     return scale.byte == 0 ? Scale{0x20, 0.125f} : scale;
+  }
+
+  // The byte of block<false>()'s scale where that is from 2^-6 to below 448; elsewhere another that is not.
+  __device__ __forceinline__ uint32_t usual_byte(float amax) const {
+    float ratio = divide(amax, by_largest[0], by_largest_inverse[0]);
+    if (modelopt) {
+      return ratio == 0 ? 0x38 : e4m3_byte_saturated(ratio);
+    }
+
+    uint32_t byte = e4m3_byte_saturated(__fmul_rn(global_scale, ratio));
+    return byte == 0 ? 0x20 : byte;
   }
 
   // As dequant_factor(), for ordinary scales.

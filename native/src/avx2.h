@@ -25,7 +25,35 @@ struct Avx2 {
   SPARKFP4_OP Int bit_xor(Int a, Int b) { return _mm256_xor_si256(a, b); }
   SPARKFP4_OP Int add_int(Int a, Int b) { return _mm256_add_epi32(a, b); }
   SPARKFP4_OP Int sub_int(Int a, Int b) { return _mm256_sub_epi32(a, b); }
+  SPARKFP4_OP Int add_u8(Int a, Int b) { return _mm256_add_epi8(a, b); }
   SPARKFP4_OP Int sub_u8(Int a, Int b) { return _mm256_sub_epi8(a, b); }
+  // 0 where b is more.
+  SPARKFP4_OP Int sub_saturated(Int a, Int b) { return _mm256_subs_epu8(a, b); }
+  // What is added where x is at least `from`.
+  SPARKFP4_OP Int add_u8_from(Int sum, Int x, Int from, char what) {
+    Int reached = _mm256_cmpeq_epi8(_mm256_max_epu8(x, from), x);
+    return _mm256_add_epi8(sum, _mm256_and_si256(reached, _mm256_set1_epi8(what)));
+  }
+
+  SPARKFP4_OP Int keep_where_not_0(Int x, Int y) {
+    return _mm256_andnot_si256(_mm256_cmpeq_epi8(y, _mm256_setzero_si256()), x);
+  }
+
+  SPARKFP4_OP bool any_0(Int x) {
+    return _mm256_movemask_epi8(_mm256_cmpeq_epi32(x, _mm256_setzero_si256())) != 0;
+  }
+
+  // The highest bit of each byte, which was 0, is x's.
+  SPARKFP4_OP Int with_sign(Int code, Int x) {
+    return _mm256_or_si256(code, _mm256_and_si256(x, set(0x80808080)));
+  }
+
+  // The high halves of bytes, a's in the low ones.
+  SPARKFP4_OP Int join_high_halves(Int a, Int b) {
+    Int low = set(0x0f0f0f0f);
+    return _mm256_or_si256(_mm256_and_si256(_mm256_srli_epi16(a, 4), low), _mm256_andnot_si256(low, b));
+  }
+
 
   SPARKFP4_OP bool any_u8_below(Int x, char limit) {
     Int most = _mm256_set1_epi8(static_cast<char>(limit - 1));
@@ -154,6 +182,20 @@ struct Avx2 {
                                                     0, 0x04040404, 0x08080808, 0x0c0c0c0c));
   }
 
+  // All bytes of a lane get that one.
+  template <int kByte>
+  SPARKFP4_OP Int repeat_byte(Int x) {
+    constexpr int kAll = kByte * 0x01010101;
+    return _mm256_shuffle_epi8(x, _mm256_setr_epi32(kAll, 0x04040404 + kAll, 0x08080808 + kAll, 0x0c0c0c0c + kAll,
+                                                    kAll, 0x04040404 + kAll, 0x08080808 + kAll, 0x0c0c0c0c + kAll));
+  }
+
+  // Of each half of a half: the even bytes, then the odd ones.
+  SPARKFP4_OP Int split_bytes(Int x) {
+    return _mm256_shuffle_epi8(x, _mm256_setr_epi32(0x06040200, 0x07050301, 0x0e0c0a08, 0x0f0d0b09,
+                                                    0x06040200, 0x07050301, 0x0e0c0a08, 0x0f0d0b09));
+  }
+
   SPARKFP4_OP Int reverse_bytes(Int x) {
     return _mm256_shuffle_epi8(x, _mm256_setr_epi32(0x00010203, 0x04050607, 0x08090a0b, 0x0c0d0e0f,
                                                     0x00010203, 0x04050607, 0x08090a0b, 0x0c0d0e0f));
@@ -238,6 +280,13 @@ struct Avx2 {
   SPARKFP4_OP Float load_floats(const float *from) { return _mm256_loadu_ps(from); }
   SPARKFP4_OP void store_floats(float *to, Float x) { _mm256_storeu_ps(to, x); }
 
+  // 16 bytes from each of these places, every fourth of those that are given.
+  SPARKFP4_OP Int load_quarters(const unsigned char *from, const uint32_t *places) {
+    const __m128i *low = reinterpret_cast<const __m128i *>(from + places[0]);
+    const __m128i *high = reinterpret_cast<const __m128i *>(from + places[4]);
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(low)), _mm_loadu_si128(high), 1);
+  }
+
   // 16 bytes at the same place of blocks v and v + 4.
   SPARKFP4_OP Int load_halves(const unsigned char *from, int64_t block) {
     const __m128i *low = reinterpret_cast<const __m128i *>(from);
@@ -251,14 +300,44 @@ struct Avx2 {
     Int b = load_halves(from + block, block);
     Int c = load_halves(from + 2 * block, block);
     Int d = load_halves(from + 3 * block, block);
-    Int ab01 = _mm256_unpacklo_epi32(a, b);
-    Int ab23 = _mm256_unpackhi_epi32(a, b);
-    Int cd01 = _mm256_unpacklo_epi32(c, d);
-    Int cd23 = _mm256_unpackhi_epi32(c, d);
+    Int rows[4] = {a, b, c, d};
+    transpose_quarters(rows, to);
+  }
+
+  // Of halves: lane 4q + i of to[j] is lane 4q + j of from[i].
+  SPARKFP4_OP void transpose_quarters(const Int *from, Int *to) {
+    Int ab01 = _mm256_unpacklo_epi32(from[0], from[1]);
+    Int ab23 = _mm256_unpackhi_epi32(from[0], from[1]);
+    Int cd01 = _mm256_unpacklo_epi32(from[2], from[3]);
+    Int cd23 = _mm256_unpackhi_epi32(from[2], from[3]);
     to[0] = _mm256_unpacklo_epi64(ab01, cd01);
     to[1] = _mm256_unpackhi_epi64(ab01, cd01);
     to[2] = _mm256_unpacklo_epi64(ab23, cd23);
     to[3] = _mm256_unpackhi_epi64(ab23, cd23);
+  }
+
+  // Lane 4q + i gets lane 2i + q.
+  SPARKFP4_OP Int by_quarters(Int x) {
+    return _mm256_permutevar8x32_epi32(x, _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7));
+  }
+
+  // Lane by lane first, second, those of lane 4q + i at place 2i + q.
+  SPARKFP4_OP void store_pairs_by_quarters(unsigned char *to, Int first, Int second) {
+    store(to, _mm256_permute4x64_epi64(_mm256_unpacklo_epi32(first, second), 0xd8));
+    store(to + 32, _mm256_permute4x64_epi64(_mm256_unpackhi_epi32(first, second), 0xd8));
+  }
+
+  // The low bytes of four vectors, those of lane 4q + i at place 2i + q.
+  SPARKFP4_OP void store_bytes_by_quarters(unsigned char *to, const Int *x) {
+    Int low = set(0xff);
+    Int words01 = _mm256_packus_epi32(_mm256_and_si256(x[0], low), _mm256_and_si256(x[1], low));
+    Int words23 = _mm256_packus_epi32(_mm256_and_si256(x[2], low), _mm256_and_si256(x[3], low));
+    // Of each half the four bytes of each vector: those of the other half belong between them.
+    Int bytes = _mm256_packus_epi16(words01, words23);
+    __m128i first = _mm256_castsi256_si128(bytes);
+    __m128i second = _mm256_extracti128_si256(bytes, 1);
+    _mm_storeu_si128(reinterpret_cast<__m128i *>(to), _mm_unpacklo_epi8(first, second));
+    _mm_storeu_si128(reinterpret_cast<__m128i *>(to + 16), _mm_unpackhi_epi8(first, second));
   }
 
   // Blocks of two lanes, half of them in low: to[0] gets the first ones, to[1] the second.

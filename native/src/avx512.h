@@ -25,7 +25,25 @@ struct Avx512 {
   SPARKFP4_OP Int bit_xor(Int a, Int b) { return _mm512_xor_si512(a, b); }
   SPARKFP4_OP Int add_int(Int a, Int b) { return _mm512_add_epi32(a, b); }
   SPARKFP4_OP Int sub_int(Int a, Int b) { return _mm512_sub_epi32(a, b); }
+  SPARKFP4_OP Int add_u8(Int a, Int b) { return _mm512_add_epi8(a, b); }
   SPARKFP4_OP Int sub_u8(Int a, Int b) { return _mm512_sub_epi8(a, b); }
+  // 0 where b is more.
+  SPARKFP4_OP Int sub_saturated(Int a, Int b) { return _mm512_subs_epu8(a, b); }
+  // What is added where x is at least `from`.
+  SPARKFP4_OP Int add_u8_from(Int sum, Int x, Int from, char what) {
+    return _mm512_mask_add_epi8(sum, _mm512_cmpge_epu8_mask(x, from), sum, _mm512_set1_epi8(what));
+  }
+
+  SPARKFP4_OP Int keep_where_not_0(Int x, Int y) { return _mm512_maskz_mov_epi8(_mm512_test_epi8_mask(y, y), x); }
+  SPARKFP4_OP bool any_0(Int x) { return _mm512_testn_epi32_mask(x, x) != 0; }
+  // The highest bit of each byte is x's; it was 0 or anything.
+  SPARKFP4_OP Int with_sign(Int code, Int x) { return _mm512_ternarylogic_epi32(set(0x80808080), x, code, 0xca); }
+
+  // The high halves of bytes, a's in the low ones.
+  SPARKFP4_OP Int join_high_halves(Int a, Int b) {
+    return _mm512_ternarylogic_epi32(set(0x0f0f0f0f), _mm512_srli_epi16(a, 4), b, 0xca);
+  }
+
   SPARKFP4_OP bool any_u8_below(Int x, char limit) { return _mm512_cmplt_epu8_mask(x, _mm512_set1_epi8(limit)) != 0; }
   SPARKFP4_OP Int min_u8(Int a, Int b) { return _mm512_min_epu8(a, b); }
   SPARKFP4_OP Int max_u8(Int a, Int b) { return _mm512_max_epu8(a, b); }
@@ -137,6 +155,18 @@ struct Avx512 {
     return _mm512_shuffle_epi8(x, _mm512_set4_epi32(0x0c0c0c0c, 0x08080808, 0x04040404, 0));
   }
 
+  // All bytes of a lane get that one.
+  template <int kByte>
+  SPARKFP4_OP Int repeat_byte(Int x) {
+    constexpr int kAll = kByte * 0x01010101;
+    return _mm512_shuffle_epi8(x, _mm512_set4_epi32(0x0c0c0c0c + kAll, 0x08080808 + kAll, 0x04040404 + kAll, kAll));
+  }
+
+  // Of each half of a quarter: the even bytes, then the odd ones.
+  SPARKFP4_OP Int split_bytes(Int x) {
+    return _mm512_shuffle_epi8(x, _mm512_set4_epi32(0x0f0d0b09, 0x0e0c0a08, 0x07050301, 0x06040200));
+  }
+
   SPARKFP4_OP Int reverse_bytes(Int x) {
     return _mm512_shuffle_epi8(x, _mm512_set4_epi32(0x0c0d0e0f, 0x08090a0b, 0x04050607, 0x00010203));
   }
@@ -224,6 +254,14 @@ struct Avx512 {
     return _mm_loadu_si128(reinterpret_cast<const __m128i *>(from));
   }
 
+  // 16 bytes from each of these places, every fourth of those that are given.
+  SPARKFP4_OP Int load_quarters(const unsigned char *from, const uint32_t *places) {
+    Int x = _mm512_castsi128_si512(load_quarter(from + places[0]));
+    x = _mm512_mask_broadcast_i32x4(x, 0x00f0, load_quarter(from + places[4]));
+    x = _mm512_mask_broadcast_i32x4(x, 0x0f00, load_quarter(from + places[8]));
+    return _mm512_mask_broadcast_i32x4(x, 0xf000, load_quarter(from + places[12]));
+  }
+
   // 16 bytes at the same place of blocks v, v + 4, v + 8 and v + 12.
   SPARKFP4_OP Int load_quarters(const unsigned char *from, int64_t block) {
     Int x = _mm512_castsi128_si512(load_quarter(from));
@@ -238,14 +276,41 @@ struct Avx512 {
     Int b = load_quarters(from + block, block);
     Int c = load_quarters(from + 2 * block, block);
     Int d = load_quarters(from + 3 * block, block);
-    Int ab01 = _mm512_unpacklo_epi32(a, b);
-    Int ab23 = _mm512_unpackhi_epi32(a, b);
-    Int cd01 = _mm512_unpacklo_epi32(c, d);
-    Int cd23 = _mm512_unpackhi_epi32(c, d);
+    Int rows[4] = {a, b, c, d};
+    transpose_quarters(rows, to);
+  }
+
+  // Lane 4q + i of to[j] is lane 4q + j of from[i].
+  SPARKFP4_OP void transpose_quarters(const Int *from, Int *to) {
+    Int ab01 = _mm512_unpacklo_epi32(from[0], from[1]);
+    Int ab23 = _mm512_unpackhi_epi32(from[0], from[1]);
+    Int cd01 = _mm512_unpacklo_epi32(from[2], from[3]);
+    Int cd23 = _mm512_unpackhi_epi32(from[2], from[3]);
     to[0] = _mm512_unpacklo_epi64(ab01, cd01);
     to[1] = _mm512_unpackhi_epi64(ab01, cd01);
     to[2] = _mm512_unpacklo_epi64(ab23, cd23);
     to[3] = _mm512_unpackhi_epi64(ab23, cd23);
+  }
+
+  // Lane 4q + i gets lane 4i + q.
+  SPARKFP4_OP Int by_quarters(Int x) {
+    return _mm512_permutexvar_epi32(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), x);
+  }
+
+  // Lane by lane first, second, those of lane 4q + i at place 4i + q.
+  SPARKFP4_OP void store_pairs_by_quarters(unsigned char *to, Int first, Int second) {
+    const Int low = _mm512_setr_epi32(0, 16, 4, 20, 8, 24, 12, 28, 1, 17, 5, 21, 9, 25, 13, 29);
+    store(to, _mm512_permutex2var_epi32(first, low, second));
+    store(to + 64, _mm512_permutex2var_epi32(first, _mm512_add_epi32(low, set(2)), second));
+  }
+
+  // The low bytes of four vectors, those of lane 4q + i at place 4i + q.
+  SPARKFP4_OP void store_bytes_by_quarters(unsigned char *to, const Int *x) {
+    Int low = set(0xff);
+    Int words01 = _mm512_packus_epi32(_mm512_and_si512(x[0], low), _mm512_and_si512(x[1], low));
+    Int words23 = _mm512_packus_epi32(_mm512_and_si512(x[2], low), _mm512_and_si512(x[3], low));
+    Int bytes = by_quarters(_mm512_packus_epi16(words01, words23));
+    store(to, _mm512_shuffle_epi8(bytes, _mm512_set4_epi32(0x0f0b0703, 0x0e0a0602, 0x0d090501, 0x0c080400)));
   }
 
   // Blocks of two lanes, half of them in low: to[0] gets the first ones, to[1] the second.
@@ -310,8 +375,12 @@ struct Avx512 {
   }
 
   SPARKFP4_OP void accumulate(double *sums, Float x) {
-    __m512d low = _mm512_cvtps_pd(_mm512_castps512_ps256(x));
-    __m512d high = _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1));
+    // Through memory: the conversion of what is loaded takes no shuffle.
+    alignas(64) float floats[16];
+    _mm512_store_ps(floats, x);
+    asm("" : "+m"(floats));
+    __m512d low = _mm512_cvtps_pd(_mm256_load_ps(floats));
+    __m512d high = _mm512_cvtps_pd(_mm256_load_ps(floats + 8));
     _mm512_storeu_pd(sums, _mm512_add_pd(_mm512_loadu_pd(sums), low));
     _mm512_storeu_pd(sums + 8, _mm512_add_pd(_mm512_loadu_pd(sums + 8), high));
   }

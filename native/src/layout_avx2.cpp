@@ -81,24 +81,29 @@ struct Vector32 {
 
   class ScaleDecoder {
    public:
-    explicit ScaleDecoder(const MarlinScale *scale)
-        : base_(bytes(scale->base())),
-          limit_(bytes(scale->limit())),
-          below_(spread(scale->near_base())),
-          above_(spread(scale->near_base() + 16)) {}
+    explicit ScaleDecoder(const MarlinScale *scale) : base_(bytes(scale->base())), limit_(bytes(scale->limit())) {
+      // What turns the codes that the limit gives into those of the tables.
+      below_ = _mm256_xor_si256(spread(scale->near_base()), bytes(MarlinScale::kLost));
+      Vector place = spread(kPlaces);
+      Vector by_limit = _mm256_blendv_epi8(bytes(MarlinScale::kLost), place, at_most(place, limit_));
+      above_ = _mm256_xor_si256(spread(scale->near_base() + 16), by_limit);
+    }
 
     Vector operator()(Vector x) const {
       Vector from_base = _mm256_sub_epi8(x, base_);
       Vector from_table = _mm256_add_epi8(from_base, bytes(16));
       Vector code = _mm256_blendv_epi8(bytes(MarlinScale::kLost), from_base, at_most(from_base, limit_));
-      Vector above = _mm256_shuffle_epi8(above_, from_base);
-      code = _mm256_blendv_epi8(code, above, at_most(from_base, bytes(15)));
-      Vector below = _mm256_shuffle_epi8(below_, from_table);
-      code = _mm256_blendv_epi8(code, below, at_most(from_table, bytes(15)));
+      // Of what is above 15 the highest bit is set, for which a shuffle gives 0.
+      Vector past = bytes(0x70);
+      Vector below = _mm256_shuffle_epi8(below_, _mm256_adds_epu8(from_table, past));
+      Vector above = _mm256_shuffle_epi8(above_, _mm256_adds_epu8(from_base, past));
+      code = _mm256_xor_si256(code, _mm256_xor_si256(below, above));
       return _mm256_andnot_si256(_mm256_cmpeq_epi8(x, _mm256_setzero_si256()), code);
     }
 
    private:
+    static constexpr unsigned char kPlaces[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
     Vector base_;
     Vector limit_;
     Vector below_;
@@ -173,18 +178,27 @@ struct Vector32 {
     }
   }
 
+  // The eight magnitudes of a block, rounded, are a table of low bytes and of high ones in a quarter of its own.
   template <bool kStreams>
   static void finite_to_bf16(const unsigned char *codes, const float *scales, int64_t blocks, unsigned char *out) {
-    for (int64_t block = 0; block < blocks; block += 2, codes += 2 * kPackedBlock, out += 4 * kBlock) {
-      Line<Vector32> line;
-      for (int b = 0; b < 2; b++) {
-        const unsigned char *from = codes + b * kPackedBlock;
-        float scale = scales[block + b];
-        Vector words = _mm256_packus_epi32(rounded(products(from, scale)), rounded(products(from + 4, scale)));
-        line.of[b] = _mm256_permute4x64_epi64(words, 0xd8);
-      }
-
-      put<Vector32, kStreams>(out, line);
+    const __m256 least = _mm256_broadcast_ps(reinterpret_cast<const __m128 *>(kCodeValues));
+    const __m256 largest = _mm256_broadcast_ps(reinterpret_cast<const __m128 *>(kCodeValues + 4));
+    for (int64_t block = 0; block < blocks; block += 2) {
+      __m128 first = _mm_broadcast_ss(scales + block);
+      __m256 scale = _mm256_insertf128_ps(_mm256_castps128_ps256(first), _mm_broadcast_ss(scales + block + 1), 1);
+      Vector words = _mm256_packus_epi32(rounded(_mm256_mul_ps(least, scale)), rounded(_mm256_mul_ps(largest, scale)));
+      Vector table = _mm256_packus_epi16(_mm256_and_si256(words, _mm256_set1_epi16(0xff)), _mm256_srli_epi16(words, 8));
+      Vector pairs = _mm256_permute4x64_epi64(_mm256_castsi128_si256(load16(codes + block * kPackedBlock)), 0x10);
+      Vector mask = bytes(0x0f);
+      Vector code = _mm256_unpacklo_epi8(_mm256_and_si256(pairs, mask),
+                                         _mm256_and_si256(_mm256_srli_epi16(pairs, 4), mask));
+      Vector magnitude = _mm256_and_si256(code, bytes(7));
+      Vector sign = _mm256_slli_epi16(_mm256_and_si256(code, bytes(8)), 4);
+      Vector low = _mm256_shuffle_epi8(table, magnitude);
+      Vector high = _mm256_xor_si256(_mm256_shuffle_epi8(table, _mm256_or_si256(magnitude, bytes(8))), sign);
+      Line<Vector32> line = {{_mm256_unpacklo_epi8(low, high), _mm256_unpackhi_epi8(low, high)}};
+      transpose_pair(line.of[0], line.of[1]);
+      put<Vector32, kStreams>(out + block * 2 * kBlock, line);
     }
   }
 

@@ -38,20 +38,22 @@ SPARKFP4_LINE_OP void put(unsigned char *to, const Line<V> &line) {
   }
 }
 
-// Quarter s from place(s).
+// Vector i of a line whose quarter s is at place(s).
 template <typename V, typename Place>
-SPARKFP4_LINE_OP Line<V> gathered(const Place &place) {
+SPARKFP4_LINE_OP typename V::Vector gathered(int i, const Place &place) {
   constexpr int kQuarters = 4 / V::kVectors;
-  Line<V> line;
-  SPARKFP4_EACH_VECTOR {
-    const unsigned char *places[kQuarters];
-    for (int s = 0; s < kQuarters; s++) {
-      places[s] = place(i * kQuarters + s);
-    }
-
-    line.of[i] = V::quarters(places);
+  const unsigned char *places[kQuarters];
+  for (int s = 0; s < kQuarters; s++) {
+    places[s] = place(i * kQuarters + s);
   }
 
+  return V::quarters(places);
+}
+
+template <typename V, typename Place>
+SPARKFP4_LINE_OP Line<V> gathered(const Place &place) {
+  Line<V> line;
+  SPARKFP4_EACH_VECTOR { line.of[i] = gathered<V>(i, place); }
   return line;
 }
 
@@ -96,21 +98,35 @@ SPARKFP4_LINE_OP void transpose_words(Line<V> (&w)[4]) {
   w[3] = high64(c, d);
 }
 
-// The same of bytes.
-template <typename V>
-SPARKFP4_LINE_OP void transpose_bytes(Line<V> (&x)[16]) {
+// Quarter s of line j from place(s, j); then rows of bytes become columns of bytes, within quarters. A vector of each
+// line at a time: those of all lines would not find registers.
+template <typename V, typename Place>
+SPARKFP4_LINE_OP void gather_transposed(const Place &place, Line<V> (&lines)[16]) {
+  SPARKFP4_EACH_VECTOR {
+    typename V::Vector x[16];
+#pragma GCC unroll 16
+    for (int j = 0; j < 16; j++) {
+      x[j] = gathered<V>(i, [&](int s) { return place(s, j); });
+    }
+
 #pragma GCC unroll 4
-  for (int round = 0; round < 4; round++) {
-    Line<V> next[16];
+    for (int round = 0; round < 4; round++) {
+      typename V::Vector next[16];
 #pragma GCC unroll 8
-    for (int i = 0; i < 8; i++) {
-      next[2 * i] = low8(x[i], x[i + 8]);
-      next[2 * i + 1] = high8(x[i], x[i + 8]);
+      for (int j = 0; j < 8; j++) {
+        next[2 * j] = V::low8(x[j], x[j + 8]);
+        next[2 * j + 1] = V::high8(x[j], x[j + 8]);
+      }
+
+#pragma GCC unroll 16
+      for (int j = 0; j < 16; j++) {
+        x[j] = next[j];
+      }
     }
 
 #pragma GCC unroll 16
-    for (int i = 0; i < 16; i++) {
-      x[i] = next[i];
+    for (int j = 0; j < 16; j++) {
+      lines[j].of[i] = x[j];
     }
   }
 }
@@ -273,12 +289,7 @@ struct MarlinScales {
     const std::conditional_t<kEncodes, typename V::ScaleEncoder, SameScale> encoder(scale);
     for (int column = 0; column < kLine; column += 16) {
       Line<V> x[16];
-#pragma GCC unroll 16
-      for (int j = 0; j < 16; j++) {
-        x[j] = gathered<V>([&](int s) { return rows[row_of(16 * s + j)] + at + column; });
-      }
-
-      transpose_bytes(x);
+      gather_transposed([&](int s, int j) { return rows[row_of(16 * s + j)] + at + column; }, x);
 #pragma GCC unroll 16
       for (int j = 0; j < 16; j++) {
         put<V, kStreams>(pieces + (column + j) * stride, translated(x[j], encoder));
@@ -297,12 +308,7 @@ struct MarlinScales {
 
     for (int slot = 0; slot < kShape.rows; slot += 16) {
       Line<V> x[16];
-#pragma GCC unroll 16
-      for (int j = 0; j < 16; j++) {
-        x[j] = gathered<V>([&](int s) { return lines + (16 * s + j) * kLine + slot; });
-      }
-
-      transpose_bytes(x);
+      gather_transposed([&](int s, int j) { return lines + (16 * s + j) * kLine + slot; }, x);
 #pragma GCC unroll 16
       for (int j = 0; j < 16; j++) {
         put<V, kStreams>(rows[row_of(slot + j)] + at, translated(x[j], decoder));

@@ -1,5 +1,6 @@
 // The C interface for quantized sources: spreads the scales over the blocks, chunk by chunk, and walks the segments.
 #include "code_tables.h"
+#include "e4m3_tables.h"
 #include "hessian_bounds.h"
 #include "segments.h"
 #include "to_bf16.h"
@@ -236,11 +237,21 @@ sparkfp4_status sparkfp4_quantized_encode(sparkfp4_tier tier, sparkfp4_recipe re
   task.row_blocks = cols / kBlock;
   task.packed = static_cast<unsigned char *>(packed);
   task.scales = static_cast<unsigned char *>(scales);
+  E4m3Tables e4m3_tables;
+  uint32_t e4m3_offsets[kChunk];
   for (int64_t i = 0; i < segment_count; i++) {
     ErrorLanes lanes = {};
     task.sums = sums == nullptr ? nullptr : &lanes;
     task.first_block = 0;
+    bool shared = search == SPARKFP4_RTN && tier != SPARKFP4_SCALAR &&
+                  e4m3_tables.begin(*scheme, segments[i].rows, cols, kChunk);
+    task.e4m3_tables = shared ? e4m3_tables.get() : nullptr;
     auto work = [&](const unsigned char *source, const float *block_scales, int64_t blocks) {
+      if (shared) {
+        e4m3_tables.spread(task.first_block, blocks, e4m3_offsets);
+        task.e4m3_offsets = e4m3_offsets;
+      }
+
       task.source = source;
       task.block_scales = block_scales;
       task.blocks = blocks;

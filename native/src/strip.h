@@ -13,6 +13,7 @@
 
 #include "choice.h"
 #include "codes_to_bf16.h"
+#include "shared_strip.h"
 #include "squares.h"
 #include "tabled.h"
 
@@ -249,8 +250,56 @@ static uint32_t encode_blocks(const EncodeTask &task) {
   return rest > main ? rest : main;
 }
 
+// Groups of E4M3 blocks that share scales, and all others by the way of all sources.
+template <typename Isa, sparkfp4_recipe kRecipe, bool kSums>
+static uint32_t encode_shared(const EncodeTask &task) {
+  constexpr int kGroupBlocks = kGroup * Isa::kWidth;
+  EncodeTask group = task;
+  group.blocks = kGroupBlocks;
+  typename Isa::Int largest = Isa::set(0);
+  ErrorLanes lanes = {};
+  if (kSums) {
+    order_lanes<Isa>(*task.sums, &lanes, false);
+  }
+
+  int64_t left = task.blocks;
+  for (; left >= kGroupBlocks; left -= kGroupBlocks) {
+    if (!encode_shared_group<Isa, kRecipe, kSums, kGroup>(group, &lanes)) {
+      if (kSums) {
+        order_lanes<Isa>(lanes, task.sums, true);
+      }
+
+      encode_group<Isa, kRecipe, E4m3, kSums, false>(group, &largest);
+      if (kSums) {
+        order_lanes<Isa>(*task.sums, &lanes, false);
+      }
+    }
+
+    group.source += kGroupBlocks * E4m3::kBlockBytes;
+    group.block_scales += kGroupBlocks;
+    group.e4m3_offsets += kGroupBlocks;
+    group.packed += kGroupBlocks * kPackedBlock;
+    group.scales += kGroupBlocks;
+  }
+
+  if (kSums) {
+    order_lanes<Isa>(lanes, task.sums, true);
+  }
+
+  group.blocks = left;
+  uint32_t rest = encode_blocks<Isa, kRecipe, E4m3, kSums, false>(group);
+  uint32_t main = Isa::reduce_max_u32(largest);
+  return rest > main ? rest : main;
+}
+
 template <typename Isa, sparkfp4_recipe kRecipe, typename Type>
 static uint32_t encode(const EncodeTask &task) {
+  if constexpr (std::is_same_v<Type, E4m3>) {
+    if (task.e4m3_tables != nullptr) {
+      return task.sums == nullptr ? encode_shared<Isa, kRecipe, false>(task) : encode_shared<Isa, kRecipe, true>(task);
+    }
+  }
+
   if (task.search != SPARKFP4_RTN) {
     // Beside the search the sums cost little.
     ErrorLanes unwanted = {};

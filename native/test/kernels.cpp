@@ -225,13 +225,21 @@ void stored(Random &random, int round) {
   static const size_t kScaleBytes[] = {4, 2, 2, 1};
   static const uint32_t kScaleMasks[] = {0xbfffffff, 0xbfffbfff, 0xbfffbfff, 0x7f7f7f7f};
   int64_t cols = 16 * random.below(random.once_in(4) ? 40 : 9);
+  // So many blocks a scale that they are encoded by tables.
+  bool many = random.once_in(8);
+  if (many) {
+    scheme.block_rows = random.once_in(2) ? 0 : 32 + random.below(33);
+    scheme.block_cols = random.once_in(2) ? 0 : 16 * (8 + random.below(4));
+    cols = 16 * (8 + random.below(10));
+  }
+
   bool near = random.once_in(2);
   uint32_t code_mask = scheme.codes == SPARKFP4_E4M3 ? 0xbfbfbfbf : ~0u;
   std::vector<Exact> memory;
   std::vector<sparkfp4_quantized_segment> segments;
   int64_t total = 0;
   for (int64_t n = 1 + random.below(3); n > 0; n--) {
-    int64_t rows = random.below(7);
+    int64_t rows = many ? 32 + random.below(50) : random.below(7);
     size_t scales = static_cast<size_t>(blocks(rows, scheme.block_rows) * blocks(cols, scheme.block_cols));
     memory.push_back(random.source(code_bytes(scheme.codes, rows, cols), code_mask));
     memory.push_back(random.source(scales * kScaleBytes[scheme.scales], kScaleMasks[scheme.scales]));

@@ -107,7 +107,7 @@ final class KeyFolder {
 
   private static List<String> differences(JsonNode there, JsonNode here) {
     List<String> differences = new ArrayList<>();
-    here.fields().forEachRemaining(option -> {
+    here.properties().forEach(option -> {
       JsonNode other = there.path(option.getKey());
       if (!other.asText().equals(option.getValue().asText())) {
         differences.add(option.getKey() + " " + other.asText() + " there, " + option.getValue().asText() + " here");

@@ -34,6 +34,7 @@ class KeyOptionsTest {
     new KeyFiles()
         .gaussian("a.index_k", DType.BF16, 0, 100, 128)
         .gaussian("a.k_norm.weight", DType.F32, weight, 128)
+        .gaussian("a.k_norm.bias", DType.F32, 0, 128)
         .write(keys);
   }
 

@@ -2,6 +2,7 @@ package org.sparkfp4.kernels;
 
 import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import org.apache.arrow.memory.util.MemoryUtil;
 import org.sparkfp4.formats.ElementType;
 import org.sparkfp4.formats.Fp8DsMla;
@@ -49,7 +50,7 @@ final class NativeKeyKernel implements KeyKernel {
     int status = calls.insert(form.rule().ordinal(), form.dim(), norm == null ? null : norm.weight(),
         norm == null ? null : norm.bias(), norm == null ? 0 : norm.eps(), form.roundToBf16(), form.hadamard(),
         NativeKernel.code(type), keys, used, slots, pages, bad);
-    check(status, bad[0], () -> inLonePage(new KeyPage(1, form.dim()).bytes(), (slot, page) -> reference.insert(
+    check(status, bad[0], () -> inLonePage(new KeyPage(1, form.dim()).bytes(), 0, (slot, page) -> reference.insert(
         form, type, keys + bad[0] * form.dim() * type.bytes(), 1, slot, 1, page)));
   }
 
@@ -83,7 +84,9 @@ final class NativeKeyKernel implements KeyKernel {
     int status = calls.latents(NativeKernel.code(type), latents, rope, tokens, norm.weight(), norm.eps(),
         roundToBf16, latentsOut, slots, used, pages, bad);
     int latentBytes = norm.weight().length * type.bytes();
-    check(status, bad[0], () -> inLonePage(Fp8DsMla.BYTES, (slot, page) -> reference.insertLatents(
+    // a latent that goes nowhere is normalised all the same
+    long place = bad[0] < used ? Math.min(0, MemoryUtil.getLong(slots + bad[0] * Long.BYTES)) : 0;
+    check(status, bad[0], () -> inLonePage(Fp8DsMla.BYTES, place, (slot, page) -> reference.insertLatents(
         norm, roundToBf16, type, latents + bad[0] * latentBytes, rope + bad[0] * Fp8DsMla.ROPE * type.bytes(), 1,
         latentsOut, slot, bad[0] < used ? 1 : 0, page)));
   }
@@ -93,8 +96,8 @@ final class NativeKeyKernel implements KeyKernel {
   }
 
   /** Gives the reference a cache of one token, with its slot: it takes no cache of 2 GiB and more. */
-  private static void inLonePage(int bytes, PageCall call) {
-    ByteBuffer room = ByteBuffer.allocateDirect(Long.BYTES + bytes);
+  private static void inLonePage(int bytes, long place, PageCall call) {
+    ByteBuffer room = ByteBuffer.allocateDirect(Long.BYTES + bytes).order(ByteOrder.LITTLE_ENDIAN).putLong(0, place);
     long slot = MemoryUtil.getByteBufferAddress(room);
     try {
       call.run(slot, new KeyPages(slot + Long.BYTES, 1, 1, bytes));

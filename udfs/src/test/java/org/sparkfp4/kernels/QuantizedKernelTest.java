@@ -248,6 +248,73 @@ class QuantizedKernelTest {
     new QuantizedUnit(scheme, cols, new QuantizedUnit.Segment(codes, scales(ScaleType.F32, scales), rows)).check();
   }
 
+  /**
+   * Each magnitude beside each that may be the largest of its block, with both signs, where blocks enough share a scale
+   * for a table of them.
+   */
+  @Test
+  void everyMagnitudeBelowEveryLargest() {
+    WeightScheme scheme = WeightScheme.parse("E4M3/F32/*x*");
+    byte[] codes = new byte[2 * pairs()];
+    int at = 0;
+    for (int sign = 0; sign < 2; sign++) {
+      for (int largest = 0; largest < 0x7F; largest++) {
+        for (int first = 0; first <= largest; first += 15) {
+          for (int i = 0; i < 15; i++) {
+            int magnitude = Math.min(first + i, largest);
+            codes[at + i] = (byte) (magnitude | ((i + sign) % 2 << 7));
+          }
+
+          codes[at + 15] = (byte) (largest | sign << 7);
+          at += 16;
+        }
+      }
+    }
+
+    float[] scales = {1, 0.0123f, 1e-4f, 0x1.fffffep-8f, 0x1.5p-9f, 0x1p-60f, 0x1.fffffep-61f, 0x1.fffffep6f, 0x1p7f,
+        3e9f, 0, -0.5f};
+    for (float scale : scales) {
+      QuantizedUnit unit = new QuantizedUnit(scheme, codes.length,
+          new QuantizedUnit.Segment(codes, scales(ScaleType.F32, scale), 1));
+      unit.check();
+      for (float factor : new float[] {0.01f, 1.7f, 6, 300}) {
+        unit.check(Math.max(1e-30f, Math.abs(scale) * 448 * factor));
+      }
+    }
+  }
+
+  /** Elements of all blocks of fifteen magnitudes and their largest one. */
+  private static int pairs() {
+    int blocks = 0;
+    for (int largest = 0; largest < 0x7F; largest++) {
+      blocks += largest / 15 + 1;
+    }
+
+    return 16 * blocks;
+  }
+
+  /** Tables of scales that follow one another, with blocks among the others that no table has. */
+  @ParameterizedTest
+  @ValueSource(strings = {"E4M3/F32/128x128", "E4M3/BF16/32x*", "E4M3/F32/64x96", "E4M3/F32/1x*", "E4M3/E8M0/128x128"})
+  void tablesOfManyScales(String text) {
+    WeightScheme scheme = WeightScheme.parse(text);
+    Random random = new Random(19);
+    int rows = scheme.blockRows() == 1 ? 7 : 300;
+    int cols = scheme.blockRows() == 1 ? 4192 : 416;
+    QuantizedUnit.Segment segment = gaussian(scheme, rows, cols, random);
+    byte[] codes = segment.codes();
+    new QuantizedUnit(scheme, cols, segment).check();
+    for (int i = 0; i < 40; i++) {
+      int block = 16 * random.nextInt(codes.length / 16);
+      byte code = (byte) (i % 4 == 0 ? 0x80 : i % 4 == 1 ? 0 : random.nextInt(0x30));
+      Arrays.fill(codes, block, block + 16, code);
+    }
+
+    new QuantizedUnit(scheme, cols, gaussian(scheme, rows, cols, random), segment).check();
+    codes[codes.length - 17] = 0x7F;
+    new QuantizedUnit(scheme, cols, gaussian(scheme, rows, cols, random), segment).check();
+  }
+
   /** Codes that would overflow under a scale, but are not there. */
   @Test
   void bfloat16OfTheCodesThatAreThere() {

@@ -32,6 +32,9 @@ final class QuantizedUnit {
   private final List<Segment> segments;
   private final Map<Integer, NativeMemory[]> memory = new HashMap<>();
 
+  /** The unit's amax once it has been asked for, NaN where it has none. */
+  private Float own;
+
   QuantizedUnit(WeightScheme scheme, int cols, Segment... segments) {
     this.scheme = scheme;
     this.cols = cols;
@@ -206,11 +209,15 @@ final class QuantizedUnit {
 
   /** Whether the unit's amax is this one: then it can be found and used in one call. */
   private boolean isOwn(float amax) {
-    try {
-      return amax == referenceAmax();
-    } catch (NonFiniteException e) {
-      return false;
+    if (own == null) {
+      try {
+        own = referenceAmax();
+      } catch (NonFiniteException e) {
+        own = Float.NaN;
+      }
     }
+
+    return amax == own;
   }
 
   private void checkCast(Nvfp4Kernel kernel, Nvfp4Recipe recipe, int kmax, Output expected, int misalignment,
