@@ -17,7 +17,7 @@ import org.sparkfp4.safetensors.TensorInfo;
 /** Makes the plan of a conversion from what the source's headers show. */
 final class ConvertPlanner {
   /** Goes up whenever the same source and options give other bytes than before. */
-  private static final int BYTE_FORMAT = 1;
+  private static final int BYTE_FORMAT = 2;
 
   private final SourceModel model;
   private final String target;

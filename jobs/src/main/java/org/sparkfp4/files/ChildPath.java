@@ -6,8 +6,16 @@ import org.apache.hadoop.fs.Path;
 public final class ChildPath {
   private ChildPath() {}
 
-  /** The file called {@code name} directly in {@code folder}. */
+  /**
+   * The file called {@code name} directly in {@code folder}.
+   *
+   * @throws IllegalArgumentException if a name is none, or that of the folder itself or of the one above it
+   */
   public static Path of(Path folder, String name) {
+    if (name.isEmpty() || name.equals(".") || name.equals("..")) {
+      throw new IllegalArgumentException("Invalid name of a file in " + folder + ": \"" + name + "\"");
+    }
+
     return new Path(folder, new Path(null, null, name));
   }
 }

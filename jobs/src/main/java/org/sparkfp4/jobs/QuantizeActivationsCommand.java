@@ -25,6 +25,7 @@ import org.sparkfp4.layouts.ActivationLayout;
 import org.sparkfp4.output.ActivationPublisher;
 import org.sparkfp4.output.OutputFolder;
 import org.sparkfp4.output.ShardRecord;
+import org.sparkfp4.output.StagingFolder;
 import org.sparkfp4.output.Storage;
 import org.sparkfp4.plan.ActivationPlanner;
 import org.sparkfp4.plan.ByteSize;
@@ -107,15 +108,22 @@ final class QuantizeActivationsCommand implements Callable<Integer> {
     KernelProbe.require(spark, settings.kernels());
     ResumeHint hint = new ResumeHint(spec.commandLine().getErr(), ResumeHint.command(spec));
     try {
+      List<QuantizeJob> jobs = new ArrayList<>();
       for (Batch batch : batches) {
         OutputFolder out = new OutputFolder(storage.fs(), batch.folder());
         ActivationPublisher publisher = new ActivationPublisher(out, batch.plan(), Version.product());
-        List<ShardRecord> records =
-            new QuantizeJob(
-                spark, batch.plan(), out, layout.recipe(), settings.kernels(), batch.amaxByUnit(),
-                verbosity.progress(settings.progress()), new Stages(), publisher::publish)
-                .run(overwrite);
-        tell(batch, records);
+        jobs.add(new QuantizeJob(
+            spark, batch.plan(), out, layout.recipe(), settings.kernels(), batch.amaxByUnit(),
+            verbosity.progress(settings.progress()), new Stages(), publisher::publish));
+      }
+
+      // of all outputs before the first is written
+      for (QuantizeJob job : jobs) {
+        job.requireOutput(overwrite);
+      }
+
+      for (int i = 0; i < jobs.size(); i++) {
+        tell(batches.get(i), jobs.get(i).run(overwrite));
       }
 
       return CommandLine.ExitCode.OK;
@@ -160,9 +168,17 @@ final class QuantizeActivationsCommand implements Callable<Integer> {
     return files.stream().flatMap(file -> file.tensors().stream()).anyMatch(tensor -> !names.add(tensor.name()));
   }
 
+  /** What the folder of a file's output is called: one that lies in the output's, and is no part of a run's own. */
   private static String stem(Checkpoint file) {
-    String name = file.shards().get(0).getPath().getName();
-    return name.substring(0, name.length() - SAFETENSORS.length());
+    Path path = file.shards().get(0).getPath();
+    String name = path.getName();
+    String stem = name.substring(0, name.length() - SAFETENSORS.length());
+    if (stem.isEmpty() || stem.equals(".") || stem.equals("..") || stem.equals(StagingFolder.NAME)) {
+      throw new JobException("Cannot write an output of " + path + ": its folder would be called \"" + stem
+          + "\"; rename the file");
+    }
+
+    return stem;
   }
 
   /** An output for all files together would lie among those for each. */

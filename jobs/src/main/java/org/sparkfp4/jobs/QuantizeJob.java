@@ -93,14 +93,10 @@ final class QuantizeJob {
    * @return the records of all its shards; in a folder that was finished already, nothing is done
    */
   List<ShardRecord> run(boolean overwrite) throws IOException {
-    output.requireOwn(RunKind.CHECKPOINT);
+    requireOutput(overwrite);
     if (output.isComplete(plan)) {
       LOG.info("{} is complete: nothing to do", output.path());
       return List.copyOf(output.finished(plan).values());
-    }
-
-    if (!overwrite) {
-      output.requireSamePlan(plan, conf);
     }
 
     requireSpace(overwrite);
@@ -111,6 +107,14 @@ final class QuantizeJob {
       publication.publish(records, lock, conf);
       output.staging().remove();
       return records;
+    }
+  }
+
+  /** Refuses a folder of somebody else's, or of another plan where that is not to be replaced. */
+  void requireOutput(boolean overwrite) throws IOException {
+    output.requireOwn(RunKind.CHECKPOINT);
+    if (!overwrite && !output.isComplete(plan)) {
+      output.requireSamePlan(plan, conf);
     }
   }
 

@@ -42,9 +42,6 @@ record RunSettings(long unitBytes, KernelChoice kernels, String commit, String p
    */
   static RunSettings of(SparkSession spark) {
     RuntimeConfig conf = spark.conf();
-    List<String> keys = new ArrayList<>();
-    conf.getAll().keysIterator().foreach(keys::add);
-    requireKnown(keys);
     SafetensorsSource.requireSettings(key -> conf.get(key, null));
     requireColumnar(conf.get(COLUMNAR, "auto"));
     return new RunSettings(
@@ -52,6 +49,13 @@ record RunSettings(long unitBytes, KernelChoice kernels, String commit, String p
         KernelChoice.of(key -> conf.get(key, null)),
         conf.get(COMMIT, "auto"),
         progress(conf.get(PROGRESS, "auto")));
+  }
+
+  /** The same for the names alone, of a session whose settings a command does not read. */
+  static void requireKnown(SparkSession spark) {
+    List<String> keys = new ArrayList<>();
+    spark.conf().getAll().keysIterator().foreach(keys::add);
+    requireKnown(keys);
   }
 
   /** A name that is mistyped would leave its default in force, and nothing would say so. */

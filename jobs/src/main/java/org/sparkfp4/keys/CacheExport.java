@@ -91,7 +91,7 @@ public final class CacheExport {
     List<String> hashes = TokenHashes.pages(tokens, layers.get(0).page().tokens());
     FileSystem fs = RawFileSystem.of(output, conf);
     List<Path> files = hashes.stream()
-        .map(hash -> new Path(output, hash + ".indexer_" + model.replace('/', '-') + ".bin"))
+        .map(hash -> ChildPath.of(output, hash + ".indexer_" + model.replace('/', '-') + ".bin"))
         .toList();
     write(fs, "sglang", files, (page, out) -> {
       for (CachedLayer layer : layers) {
@@ -112,7 +112,7 @@ public final class CacheExport {
   /** Writes those of the files that an export that ended early did not, and at last the record that all are there. */
   private void write(FileSystem fs, String format, List<Path> files, FileContent content) throws IOException {
     ExportRecord record = new ExportRecord(fs, output, id(format, files));
-    if (record.isFinished()) {
+    if (record.isFinished(files)) {
       return;
     }
 
@@ -121,10 +121,10 @@ public final class CacheExport {
       record.begin();
     }
 
+    List<Path> missing = record.missing(files);
     for (int i = 0; i < files.size(); i++) {
       int file = i;
-      // a file that is there is whole: it got its name at its end
-      if (!fs.exists(files.get(i))) {
+      if (missing.contains(files.get(i))) {
         AtomicFile.write(fs, files.get(i), out -> content.write(file, out));
       }
     }

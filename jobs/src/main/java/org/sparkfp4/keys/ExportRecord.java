@@ -1,25 +1,24 @@
 package org.sparkfp4.keys;
 
-import com.fasterxml.jackson.core.type.TypeReference;
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.SerializationFeature;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
-import java.util.LinkedHashMap;
+import java.io.UncheckedIOException;
 import java.util.List;
-import java.util.Map;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.sparkfp4.files.AtomicFile;
-import org.sparkfp4.output.StagingFolder;
 
 /**
- * What tells a whole export from one that ended early, and its files from somebody else's: before the first file a mark
- * in {@code _sparkfp4}, behind the last one {@code sparkfp4-export-ID.json} with the length of each. Runtimes ask for
- * files by name and see neither. Exports of several requests may share a folder.
+ * What tells a whole export from one that ended early, and its files from somebody else's: before the first file a mark,
+ * behind the last one {@code sparkfp4-export-ID.json} with the length of each. Runtimes ask for files by name and see
+ * neither. Exports of several requests may share a folder, unless they share a page.
  */
 final class ExportRecord {
   private static final ObjectMapper JSON = new ObjectMapper().enable(SerializationFeature.INDENT_OUTPUT);
-  private static final TypeReference<Map<String, Object>> CONTENT = new TypeReference<>() {};
   private static final String FILES = "files";
 
   private final FileSystem fs;
@@ -31,7 +30,7 @@ final class ExportRecord {
   ExportRecord(FileSystem fs, Path output, String id) {
     this.fs = fs;
     this.output = fs.makeQualified(output);
-    this.begun = new Path(new Path(this.output, StagingFolder.NAME), "export-" + id);
+    this.begun = new Path(this.output, "_sparkfp4-export-" + id);
     this.finished = new Path(this.output, "sparkfp4-export-" + id + ".json");
   }
 
@@ -40,29 +39,40 @@ final class ExportRecord {
     return fs.exists(begun) || fs.exists(finished);
   }
 
-  /** Whether all files are there that the finished export had. */
-  boolean isFinished() throws IOException {
-    if (!fs.exists(finished)) {
-      return false;
-    }
+  /** Whether the export was finished, and all its files are there as they were then. */
+  boolean isFinished(List<Path> files) throws IOException {
+    return fs.exists(finished) && missing(files).isEmpty();
+  }
 
-    Map<String, Object> content;
+  /**
+   * The files that are to be written. Of an export that ended early what is there is whole: it got its name at its end.
+   * Of one that was finished it has the length of the record, or is to be written again; all of them if the record itself
+   * is damaged.
+   */
+  List<Path> missing(List<Path> files) throws IOException {
+    JsonNode recorded = fs.exists(finished) ? record().path(FILES) : null;
+    return files.stream().filter(file -> !isWhole(file, recorded)).toList();
+  }
+
+  private boolean isWhole(Path file, JsonNode recorded) {
+    try {
+      return fs.exists(file)
+          && (recorded == null || recorded.path(name(file)).asLong(-1) == fs.getFileStatus(file).getLen());
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private JsonNode record() throws IOException {
     try (var in = fs.open(finished)) {
-      content = JSON.readValue(in.readAllBytes(), CONTENT);
+      return JSON.readTree(in.readAllBytes());
+    } catch (JsonProcessingException e) {
+      return JSON.createObjectNode();
     }
+  }
 
-    if (!(content.get(FILES) instanceof Map<?, ?> files)) {
-      return false;
-    }
-
-    for (Map.Entry<?, ?> file : files.entrySet()) {
-      Path path = new Path(output, file.getKey().toString());
-      if (!fs.exists(path) || !Long.toString(fs.getFileStatus(path).getLen()).equals(file.getValue().toString())) {
-        return false;
-      }
-    }
-
-    return true;
+  private String name(Path file) {
+    return output.toUri().relativize(fs.makeQualified(file).toUri()).getPath();
   }
 
   /** Leaves the mark. */
@@ -72,19 +82,13 @@ final class ExportRecord {
 
   /** Writes the record and takes the mark away. */
   void finish(String format, List<Path> files) throws IOException {
-    Map<String, Long> lengths = new LinkedHashMap<>();
+    ObjectNode content = JSON.createObjectNode().put("format", format);
+    ObjectNode lengths = content.putObject(FILES);
     for (Path file : files) {
-      String name = output.toUri().relativize(fs.makeQualified(file).toUri()).getPath();
-      lengths.put(name, fs.getFileStatus(file).getLen());
+      lengths.put(name(file), fs.getFileStatus(file).getLen());
     }
 
-    Map<String, Object> content = new LinkedHashMap<>();
-    content.put("format", format);
-    content.put(FILES, lengths);
     AtomicFile.write(fs, finished, JSON.writeValueAsBytes(content));
     fs.delete(begun, false);
-    if (fs.listStatus(begun.getParent()).length == 0) {
-      fs.delete(begun.getParent(), false);
-    }
   }
 }

@@ -95,13 +95,23 @@ final class KeyFolder {
   void requireSame(KeyPlan plan) throws IOException {
     for (Path file : new Path[] {index(), staging.plan()}) {
       JsonNode there = read(file);
-      if (there != null && !plan.fingerprint().equals(there.at("/metadata/fingerprint").asText())) {
+      if (there != null && !there.at("/metadata/options").isObject()) {
+        requireIndexOfOurs(file);
+      } else if (there != null && !plan.fingerprint().equals(there.at("/metadata/fingerprint").asText())) {
         List<String> differences = differences(there.at("/metadata/options"), options(plan.options()));
         throw new IOException("Cannot write to " + path + ": it holds a "
             + (file.equals(index()) ? "cache" : "begun run") + " of other "
             + (differences.isEmpty() ? "keys" : "options (" + String.join(", ", differences) + ")") + ", from "
             + there.at("/metadata/input").asText() + ". Use another folder, or --overwrite to replace it");
       }
+    }
+  }
+
+  /** A plan that a crash cut short is none; an index was written whole. */
+  private void requireIndexOfOurs(Path file) throws IOException {
+    if (file.equals(index())) {
+      throw new IOException("Cannot write to " + path + ": its " + INDEX + " is damaged, or of another program. Use another "
+          + "folder, or --overwrite to replace it");
     }
   }
 

@@ -10,8 +10,9 @@ import org.sparkfp4.output.Manifest;
  * What is known of how a checkpoint's scales were chosen.
  *
  * @param name the scale search of the manifest, or null without one
+ * @param isMoved whether codes and scales come from a checkpoint in another layout, whose arithmetic may be another
  */
-record ScaleClaim(String name) implements Serializable {
+record ScaleClaim(String name, boolean isMoved) implements Serializable {
   /** What can be held against the source once more. */
   enum Extent {
     /** Codes and block scales. */
@@ -23,7 +24,9 @@ record ScaleClaim(String name) implements Serializable {
   }
 
   static ScaleClaim of(Manifest manifest) {
-    return new ScaleClaim(manifest == null || manifest.options() == null ? null : manifest.options().scaleSearch());
+    return new ScaleClaim(
+        manifest == null || manifest.options() == null ? null : manifest.options().scaleSearch(),
+        manifest != null && manifest.isConverted());
   }
 
   /**
@@ -44,6 +47,10 @@ record ScaleClaim(String name) implements Serializable {
   }
 
   Extent extent(ScaleSearch search) {
+    if (isMoved) {
+      return Extent.NOTHING;
+    }
+
     if (search != ScaleSearch.WEIGHTED) {
       return Extent.ALL;
     }

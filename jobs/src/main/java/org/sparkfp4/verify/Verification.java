@@ -151,6 +151,10 @@ public final class Verification {
   }
 
   private SampleSize sampleOf(Manifest manifest) {
+    if (manifest != null && manifest.isConverted()) {
+      return SampleSize.NONE;
+    }
+
     if (sample != null) {
       return sample;
     }

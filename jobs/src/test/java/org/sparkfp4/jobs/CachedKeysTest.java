@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.File;
 import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.nio.ByteBuffer;
@@ -19,6 +20,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import org.apache.hadoop.conf.Configuration;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -271,7 +273,6 @@ class CachedKeysTest {
     Map<String, String> whole = Outputs.identities(output, "");
     String record = whole.keySet().stream().filter(name -> name.matches("sparkfp4-export-[0-9a-f]{16}\\.json"))
         .findFirst().orElseThrow();
-    assertThat(output.resolve("_sparkfp4")).doesNotExist();
     List<Path> files;
     try (var walk = Files.walk(output)) {
       files = walk.filter(file -> file.toString().matches(".*\\.(bin|safetensors)")).sorted().toList();
@@ -286,9 +287,7 @@ class CachedKeysTest {
     byte[] second = Files.readAllBytes(files.get(1));
     Files.delete(files.get(1));
     Files.delete(output.resolve(record));
-    Files.createDirectories(output.resolve("_sparkfp4"));
-    Files.createFile(output.resolve("_sparkfp4").resolve(
-        record.substring("sparkfp4-".length(), record.length() - ".json".length())));
+    Path mark = Files.createFile(output.resolve("_" + record.substring(0, record.length() - ".json".length())));
     long first = Files.getLastModifiedTime(files.get(0)).toMillis();
     assertThat(export(tokens(191), output, format).err()).startsWith("Cannot write to ").contains("it is there already");
     SparkSubmitResult finished = export(ids, output, format);
@@ -296,11 +295,40 @@ class CachedKeysTest {
     assertThat(Files.readAllBytes(files.get(1))).isEqualTo(second);
     assertThat(Files.getLastModifiedTime(files.get(0)).toMillis()).isEqualTo(first);
     assertThat(output.resolve(record)).exists();
-    assertThat(output.resolve("_sparkfp4")).doesNotExist();
+    assertThat(mark).doesNotExist();
 
     Map<String, String> done = Outputs.identities(output, "");
     assertThat(export(ids, output, format).status()).isZero();
     assertThat(Outputs.identities(output, "")).isEqualTo(done);
+  }
+
+  /** The same command mends what was cut or removed, by the record's lengths; all of it where the record is damaged. */
+  @ParameterizedTest
+  @ValueSource(strings = {"a file is cut", "a file is missing", "null", "{", "[]", "{\"files\": {\"a:b\": 1}}"})
+  void aFinishedExportThatWasDamagedIsMended(String damage) throws IOException {
+    long[] ids = tokens(190);
+    Path output = folder.resolve("damaged").resolve(Integer.toHexString(damage.hashCode()));
+    assertThat(export(ids, output, "sglang").status()).isZero();
+    List<Path> files = Stream.of(output.toFile().listFiles((parent, name) -> name.endsWith(".bin")))
+        .map(File::toPath).sorted().toList();
+    Path record = output.toFile().listFiles((parent, name) -> name.endsWith(".json"))[0].toPath();
+    byte[] second = Files.readAllBytes(files.get(1));
+    byte[] whole = Files.readAllBytes(record);
+    switch (damage) {
+      case "a file is cut" -> Files.write(files.get(1), Arrays.copyOf(second, 100));
+      case "a file is missing" -> Files.delete(files.get(1));
+      default -> {
+        Files.write(files.get(1), Arrays.copyOf(second, 100));
+        Files.writeString(record, damage);
+      }
+    }
+
+    SparkSubmitResult mended = export(ids, output, "sglang");
+
+    assertThat(mended.status()).as(mended.err()).isZero();
+    assertThat(files.get(1)).hasBinaryContent(second);
+    assertThat(record).hasBinaryContent(whole);
+    assertThat(output.toFile().list((parent, name) -> name.startsWith("_"))).isEmpty();
   }
 
   private static byte[] image(int layer, int page) throws IOException {

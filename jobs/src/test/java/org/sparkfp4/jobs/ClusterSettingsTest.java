@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Properties;
 import java.util.stream.Stream;
 import org.apache.spark.resource.ResourceInformation;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -42,6 +43,16 @@ class ClusterSettingsTest {
     List<String> keys = List.copyOf(settings.stringPropertyNames());
     assertThat(keys).isNotEmpty();
     assertThatCode(() -> RunSettings.requireKnown(keys)).doesNotThrowAnyException();
+  }
+
+  /** Of commands too that read none of ours. */
+  @Test
+  void unknownSettingIsRefusedByEveryCommandWithASession() {
+    SparkSubmitResult refused = new InProcess().conf("spark.fp4.devcie", "cpu")
+        .run("verify", "--quantized", folder.toString(), "--manifest");
+
+    assertThat(refused.status()).isEqualTo(1);
+    assertThat(refused.err()).startsWith("Invalid setting spark.fp4.devcie: ").hasLineCount(1);
   }
 
   @ParameterizedTest

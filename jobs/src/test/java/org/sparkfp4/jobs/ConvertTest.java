@@ -110,6 +110,17 @@ class ConvertTest extends LayoutRuns {
         "--output", folder.resolve(device).toString(), "--max-shard-size", "6MB");
   }
 
+  /** Its codes and scales are the other arithmetic's, which is no difference. */
+  @Test
+  void conversionToOtherArithmeticIsVerifiedAgainstTheFirstSource() throws IOException {
+    Path converted = convert(gated, "compressed-tensors", "converted");
+
+    SparkSubmitResult verified = new InProcess().run(
+        "verify", "--source", gatedSource.toString(), "--quantized", converted.toString(), "--sample", "100%");
+
+    assertThat(verified.status()).as(verified.out() + verified.err()).isZero();
+  }
+
   @Test
   void globalScalesSurviveAnyWay() throws IOException {
     Path one = convert(gated, "compressed-tensors", "1");

@@ -216,6 +216,41 @@ class QuantizeActivationsTest {
     assertThat(mixed.err()).startsWith("Cannot write to file:" + one + ": it holds a checkpoint").hasLineCount(1);
   }
 
+  /** A folder that is the output's own, above it, or a run's. */
+  @ParameterizedTest
+  @ValueSource(strings = {"", ".", "..", "_sparkfp4"})
+  void filesWhoseFoldersWouldBeElsewhereAreRefused(String stem) throws IOException {
+    Map<String, StoredTensor> tensors = Map.of("m.input", Activations.random(8, 32, 1).bf16());
+    CheckpointFiles.write(input.resolve("a.safetensors"), tensors);
+    CheckpointFiles.write(input.resolve(stem + ".safetensors"), tensors);
+    Path output = Files.createDirectories(folder.resolve("above")).resolve("output");
+
+    SparkSubmitResult refused = new InProcess().run(
+        "quantize-activations", "--input", input.toString(), "--output", output.toString(), "--overwrite");
+
+    assertThat(refused.status()).isEqualTo(1);
+    assertThat(refused.err())
+        .startsWith("Cannot write an output of file:" + input.resolve(stem + ".safetensors"))
+        .contains("rename the file").hasLineCount(1);
+    assertThat(folder.resolve("above")).isEmptyDirectory();
+  }
+
+  @Test
+  void allOutputsAreAskedForBeforeTheFirstIsWritten() throws IOException {
+    Map<String, StoredTensor> tensors = Map.of("m.input", Activations.random(8, 32, 1).bf16());
+    CheckpointFiles.write(input.resolve("a.safetensors"), tensors);
+    CheckpointFiles.write(input.resolve("b.safetensors"), tensors);
+    Path foreign = Files.createDirectories(folder.resolve("output/b")).resolve("mine.txt");
+    Files.writeString(foreign, "mine");
+
+    SparkSubmitResult refused = new InProcess().run(
+        "quantize-activations", "--input", input.toString(), "--output", folder.resolve("output").toString());
+
+    assertThat(refused.status()).isEqualTo(1);
+    assertThat(folder.resolve("output/a")).doesNotExist();
+    assertThat(foreign).hasContent("mine");
+  }
+
   @Test
   void whatCannotBeIsToldInALine() throws IOException {
     CheckpointFiles.write(input.resolve("a.safetensors"), Map.of("m.input", Activations.random(8, 32, 1).bf16()));
