@@ -110,9 +110,10 @@ final class ModulePaths {
     });
   }
 
-  /** Whether names that begin as the child's may be of other modules; indices of layers always may. */
+  /** Whether names that begin as the child's may be of other modules; indices of layers always may, and so may no name. */
   private static boolean isPrefixOfOthers(Node child, Node parent, Predicate<Precision> wanted) {
-    return Character.isDigit(child.name.charAt(0))
+    return child.name.isEmpty()
+        || Character.isDigit(child.name.charAt(0))
         || parent.children.values().stream()
             .anyMatch(other -> !other.below.stream().allMatch(wanted) && other.name.startsWith(child.name));
   }
