@@ -59,7 +59,7 @@ def nvfp4(weights):
 
 
 def entry(array):
-    array = numpy.ascontiguousarray(array)
+    array = numpy.asarray(array, order="C")  # a scalar stays one
     return {"dtype": array.dtype.name, "shape": list(array.shape), "data": array.tobytes()}
 
 
