@@ -5,6 +5,7 @@ import java.io.OutputStream;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Set;
 import java.util.TreeMap;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
@@ -12,6 +13,7 @@ import org.apache.hadoop.fs.Path;
 import org.sparkfp4.files.AtomicFile;
 import org.sparkfp4.files.ChildPath;
 import org.sparkfp4.files.RawFileSystem;
+import org.sparkfp4.files.Sha256;
 import org.sparkfp4.safetensors.DType;
 import org.sparkfp4.safetensors.SafetensorsHeader;
 import org.sparkfp4.safetensors.TensorInfo;
@@ -112,7 +114,8 @@ public final class CacheExport {
   /** Writes those of the files that an export that ended early did not, and at last the record that all are there. */
   private void write(FileSystem fs, String format, List<Path> files, FileContent content) throws IOException {
     ExportRecord record = new ExportRecord(fs, output, id(format, files));
-    if (record.isFinished(files)) {
+    Set<Path> missing = record.missing(files);
+    if (missing.isEmpty() && record.isFinished()) {
       return;
     }
 
@@ -121,7 +124,6 @@ public final class CacheExport {
       record.begin();
     }
 
-    List<Path> missing = record.missing(files);
     for (int i = 0; i < files.size(); i++) {
       int file = i;
       if (missing.contains(files.get(i))) {
@@ -137,7 +139,7 @@ public final class CacheExport {
     StringBuilder all = new StringBuilder(format).append('\n').append(Arrays.toString(tokens)).append('\n');
     files.forEach(file -> all.append(file.getName()).append('\n'));
     layers.forEach(layer -> all.append(layer.name()).append(' ').append(new TreeMap<>(layer.metadata())).append('\n'));
-    return TokenHashes.text(all.toString()).substring(0, ID_DIGITS);
+    return Sha256.hex(all.toString()).substring(0, ID_DIGITS);
   }
 
   /** Refuses to replace what is there, before anything is written. */

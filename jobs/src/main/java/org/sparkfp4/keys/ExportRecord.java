@@ -8,6 +8,8 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.sparkfp4.files.AtomicFile;
@@ -36,12 +38,12 @@ final class ExportRecord {
 
   /** Whether whatever is there under the files' names is of this export. */
   boolean isOwn() throws IOException {
-    return fs.exists(begun) || fs.exists(finished);
+    return fs.exists(begun) || isFinished();
   }
 
-  /** Whether the export was finished, and all its files are there as they were then. */
-  boolean isFinished(List<Path> files) throws IOException {
-    return fs.exists(finished) && missing(files).isEmpty();
+  /** Whether the export was finished once; its files may be {@link #missing} since. */
+  boolean isFinished() throws IOException {
+    return fs.exists(finished);
   }
 
   /**
@@ -49,9 +51,9 @@ final class ExportRecord {
    * Of one that was finished it has the length of the record, or is to be written again; all of them if the record itself
    * is damaged.
    */
-  List<Path> missing(List<Path> files) throws IOException {
-    JsonNode recorded = fs.exists(finished) ? record().path(FILES) : null;
-    return files.stream().filter(file -> !isWhole(file, recorded)).toList();
+  Set<Path> missing(List<Path> files) throws IOException {
+    JsonNode recorded = isFinished() ? record().path(FILES) : null;
+    return files.stream().filter(file -> !isWhole(file, recorded)).collect(Collectors.toSet());
   }
 
   private boolean isWhole(Path file, JsonNode recorded) {

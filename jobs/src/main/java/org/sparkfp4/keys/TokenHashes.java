@@ -2,13 +2,13 @@ package org.sparkfp4.keys;
 
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
+import org.sparkfp4.files.Sha256;
 
 /** The names under which runtimes keep the caches of token prefixes. */
 final class TokenHashes {
@@ -25,7 +25,9 @@ final class TokenHashes {
         ids.putInt((int) tokens[first + i]);
       }
 
-      before = digest("SHA-256", ids.array());
+      Sha256 hash = new Sha256();
+      hash.update(ids.rewind());
+      before = hash.bytes();
       hashes.add(HexFormat.of().formatHex(before));
     }
 
@@ -36,19 +38,10 @@ final class TokenHashes {
   static String prefix(long[] tokens, int count) {
     ByteBuffer ids = ByteBuffer.allocate(count * Long.BYTES).order(ByteOrder.LITTLE_ENDIAN);
     ids.asLongBuffer().put(Arrays.copyOf(tokens, count));
-    return HexFormat.of().formatHex(digest("MD5", ids.array()));
-  }
-
-  /** SHA-256 of a text, in hexadecimal digits. */
-  static String text(String text) {
-    return HexFormat.of().formatHex(digest("SHA-256", text.getBytes(StandardCharsets.UTF_8)));
-  }
-
-  private static byte[] digest(String algorithm, byte[] bytes) {
     try {
-      return MessageDigest.getInstance(algorithm).digest(bytes);
+      return HexFormat.of().formatHex(MessageDigest.getInstance("MD5").digest(ids.array()));
     } catch (NoSuchAlgorithmException e) {
-      throw new IllegalStateException("Cannot find " + algorithm + ", which every JDK has", e);
+      throw new IllegalStateException("Cannot find MD5, which every JDK has", e);
     }
   }
 }
