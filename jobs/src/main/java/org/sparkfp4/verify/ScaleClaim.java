@@ -47,10 +47,6 @@ record ScaleClaim(String name, boolean isMoved) implements Serializable {
   }
 
   Extent extent(ScaleSearch search) {
-    if (isMoved) {
-      return Extent.NOTHING;
-    }
-
     if (search != ScaleSearch.WEIGHTED) {
       return Extent.ALL;
     }
