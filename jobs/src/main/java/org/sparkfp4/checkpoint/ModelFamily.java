@@ -30,6 +30,7 @@ public final class ModelFamily {
   private final Map<String, Known> modules = new HashMap<>();
   private final Map<String, KnownStack> stacks = new HashMap<>();
   private final Map<String, Role> openModules = new HashMap<>();
+  private int longestOpen;
   private final List<String> heads = new ArrayList<>();
 
   /**
@@ -84,7 +85,9 @@ public final class ModelFamily {
 
   private void keep(Role role, String path) {
     if (path.endsWith(".*")) {
-      openModules.put(key(path.substring(0, path.length() - 2)), role);
+      String key = key(path.substring(0, path.length() - 2));
+      openModules.put(key, role);
+      longestOpen = Math.max(longestOpen, key.length());
     } else {
       modules.put(key(path), new Known(role, null, null));
     }
@@ -146,8 +149,10 @@ public final class ModelFamily {
       return stack.block().role();
     }
 
-    for (int dot = tensor.lastIndexOf('.'); dot > 0; dot = tensor.lastIndexOf('.', dot - 1)) {
-      Role open = openModules.get(key(tensor.substring(0, dot)));
+    // from the longest that may be one: a name of very many parts costs no more than the table's own
+    String key = key(tensor.substring(0, Math.max(0, tensor.lastIndexOf('.'))));
+    for (int end = key.lastIndexOf('.', longestOpen - 1); end > 0; end = key.lastIndexOf('.', end - 1)) {
+      Role open = openModules.get(key.substring(0, end + 1));
       if (open != null) {
         return open;
       }
@@ -181,6 +186,7 @@ public final class ModelFamily {
     return -1;
   }
 
+  /** A path with its whole numbers replaced and a dot behind every part. */
   private static String key(String path) {
     StringBuilder key = new StringBuilder(path.length());
     int begin = 0;

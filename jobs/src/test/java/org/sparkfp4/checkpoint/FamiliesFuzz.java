@@ -5,8 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.code_intelligence.jazzer.junit.FuzzTest;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.Timeout;
 import org.sparkfp4.fuzz.Hostile;
 
 /** Any file as a table of model families, and any tensor's name under them. */
@@ -16,7 +14,6 @@ class FamiliesFuzz {
       "a".repeat(200) + ".1.".repeat(50));
 
   @FuzzTest
-  @Timeout(value = 60, unit = TimeUnit.SECONDS)
   void families(byte[] data) {
     byte[][] files = Hostile.split(data, 2);
     Hostile.read(data.length, () -> {

@@ -12,6 +12,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.FieldSource;
+import org.sparkfp4.fuzz.Hostile;
 
 class ModelFamilyTest {
   static final List<String> FAMILIES = SyntheticModel.FAMILIES;
@@ -109,6 +110,14 @@ class ModelFamilyTest {
   })
   void tellsRoles(String family, String tensor, Role role) {
     assertThat(ModelFamily.of(SyntheticModel.of(family).config()).role(tensor)).isEqualTo(role);
+  }
+
+  @Test
+  void nameOfVeryManyPartsCostsWhatItsLengthIs() {
+    String tensor = ".a".repeat(20_000);
+    ModelFamily family = ModelFamily.of(SyntheticModel.of("llama").config());
+
+    Hostile.read(tensor.length(), () -> assertThat(family.role(tensor)).isEqualTo(Role.OTHER));
   }
 
   @Test

@@ -11,10 +11,8 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import org.junit.jupiter.api.Timeout;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.checkpoint.ModelConfig;
@@ -30,7 +28,6 @@ class ModelFuzz {
   private static final Pattern END = Pattern.compile("(\\d{1,18})\\]");
 
   @FuzzTest
-  @Timeout(value = 60, unit = TimeUnit.SECONDS)
   void model(byte[] data) {
     byte[][] files = Hostile.split(data, 2);
     Hostile.read(data.length, () -> {
