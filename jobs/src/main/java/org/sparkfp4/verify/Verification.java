@@ -25,6 +25,7 @@ import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.checkpoint.ModelConfig;
 import org.sparkfp4.checkpoint.ModelFamilies;
 import org.sparkfp4.checkpoint.ModelFamily;
+import org.sparkfp4.checkpoint.SourceFile;
 import org.sparkfp4.checkpoint.SourceTensors;
 import org.sparkfp4.convert.FoundLayout;
 import org.sparkfp4.formats.E2M1;
@@ -34,7 +35,6 @@ import org.sparkfp4.output.Manifest;
 import org.sparkfp4.output.ShardRecord;
 import org.sparkfp4.plan.ActivationPlanner;
 import org.sparkfp4.plan.PlanOptions;
-import org.sparkfp4.plan.SourceFile;
 import org.sparkfp4.safetensors.InvalidSafetensorsException;
 
 /**
