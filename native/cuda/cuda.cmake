@@ -58,14 +58,15 @@ add_dependencies(sparkfp4-cuda cuda-objects)
 install(TARGETS sparkfp4-cuda LIBRARY DESTINATION "${SPARKFP4_ARCH}/Linux")
 
 add_executable(cuda-test EXCLUDE_FROM_ALL cuda/test/main.cpp cuda/test/check.cpp cuda/test/devices.cpp
-               cuda/test/failures.cpp
-               cuda/test/keys.cpp cuda/test/layouts.cpp cuda/test/mxfp4.cpp cuda/test/plain.cpp cuda/test/quantized.cpp
-               cuda/test/quantized_unit.cpp
+               cuda/test/failures.cpp cuda/test/key_calls.cpp cuda/test/keys.cpp cuda/test/layouts.cpp
+               cuda/test/mxfp4.cpp cuda/test/norms.cpp cuda/test/plain.cpp cuda/test/plain_unit.cpp
+               cuda/test/quantized.cpp cuda/test/quantized_unit.cpp cuda/test/search.cpp
                $<TARGET_OBJECTS:cuda-kernels> ${CUDA_OBJECTS} $<TARGET_OBJECTS:kernels>)
 set(CUDA_PROGRAMS cuda-test)
 set(CUDA_TESTS cuda-test)
 if(SPARKFP4_BENCH)
-  add_executable(sparkfp4-cuda-bench cuda/bench/main.cpp cuda/bench/keys.cpp cuda/bench/measure.cpp
+  add_executable(sparkfp4-cuda-bench cuda/bench/main.cpp cuda/bench/host_units.cpp cuda/bench/keys.cpp
+                 cuda/bench/measure.cpp cuda/bench/units.cpp
                  $<TARGET_OBJECTS:cuda-kernels> ${CUDA_OBJECTS})
   add_executable(sparkfp4-cuda-host-bench cuda/bench/host.cpp $<TARGET_OBJECTS:cuda-kernels> ${CUDA_OBJECTS})
   add_executable(sparkfp4-cuda-layouts-bench cuda/bench/layouts.cpp cuda/bench/measure.cpp
