@@ -20,7 +20,7 @@ import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Assumptions;
-import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.sparkfp4.formats.Nvfp4Recipe;
 import org.sparkfp4.kernels.Device;
@@ -36,16 +36,19 @@ class RapidsDequantizeTest {
 
   private static boolean hasDevice;
 
-  @BeforeAll
-  static void takeDevice() {
+  /** Before each, so that each is counted as skipped. */
+  @BeforeEach
+  void takeDevice() {
     try {
       Nvfp4Kernels.require(new KernelChoice(Device.RAPIDS, "auto"));
     } catch (IllegalArgumentException e) {
       Assumptions.abort("no GPU answers here: " + e.getMessage());
     }
 
-    Rmm.initialize(RmmAllocationMode.CUDA_DEFAULT, null, 0);
-    hasDevice = true;
+    if (!hasDevice) {
+      Rmm.initialize(RmmAllocationMode.CUDA_DEFAULT, null, 0);
+      hasDevice = true;
+    }
   }
 
   @AfterAll
