@@ -166,6 +166,8 @@ void test_each_keys(sparkfp4_cuda_context *context);
 void test_keys(sparkfp4_cuda_context *context);
 void test_each_layouts(sparkfp4_cuda_context *context);
 void test_layouts(sparkfp4_cuda_context *context);
+void test_each_values(sparkfp4_cuda_context *context);
+void test_values(sparkfp4_cuda_context *context);
 void test_plain(sparkfp4_cuda_context *context);
 void test_all_bf16(sparkfp4_cuda_context *context);
 void test_quantized(sparkfp4_cuda_context *context);
