@@ -256,6 +256,8 @@ static uint32_t encode_shared(const EncodeTask &task) {
   constexpr int kGroupBlocks = kGroup * Isa::kWidth;
   EncodeTask group = task;
   group.blocks = kGroupBlocks;
+  float block_scales[kGroupBlocks];
+  group.block_scales = block_scales;
   typename Isa::Int largest = Isa::set(0);
   ErrorLanes lanes = {};
   if (kSums) {
@@ -269,6 +271,7 @@ static uint32_t encode_shared(const EncodeTask &task) {
         order_lanes<Isa>(lanes, task.sums, true);
       }
 
+      spread_shared_scales(group, kGroupBlocks, block_scales);
       encode_group<Isa, kRecipe, E4m3, kSums, false>(group, &largest);
       if (kSums) {
         order_lanes<Isa>(*task.sums, &lanes, false);
@@ -276,7 +279,6 @@ static uint32_t encode_shared(const EncodeTask &task) {
     }
 
     group.source += kGroupBlocks * E4m3::kBlockBytes;
-    group.block_scales += kGroupBlocks;
     group.e4m3_offsets += kGroupBlocks;
     group.packed += kGroupBlocks * kPackedBlock;
     group.scales += kGroupBlocks;
@@ -287,6 +289,7 @@ static uint32_t encode_shared(const EncodeTask &task) {
   }
 
   group.blocks = left;
+  spread_shared_scales(group, left, block_scales);
   uint32_t rest = encode_blocks<Isa, kRecipe, E4m3, kSums, false>(group);
   uint32_t main = Isa::reduce_max_u32(largest);
   return rest > main ? rest : main;
