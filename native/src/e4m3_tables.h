@@ -114,8 +114,9 @@ class E4m3Tables {
     for (E4m3Table *table = first; table < first + in_row_; table++) {
       for (int i = 0; table->filled >> i != 0; i++) {
         if (table->filled >> i & 1) {
-          std::memset(static_cast<void *>(table->entries + i * E4m3Table::kFilled), 0,
-                      E4m3Table::kFilled * sizeof(E4m3Entry));
+          for (uint32_t j = i * E4m3Table::kFilled; j < (i + 1) * E4m3Table::kFilled; j++) {
+            table->entries[j].scale = 0;
+          }
         }
       }
 

@@ -46,7 +46,9 @@ static void fill_entries(E4m3Table *table, uint32_t first, float global_scale) {
   Float scale = Isa::set_float(scaled ? table->source_scale : 1.0f);
   for (uint32_t from = first; from < first + E4m3Table::kFilled; from += Isa::kWidth) {
     Int codes = Isa::add_int(Isa::load_bytes(kByQuarters[Isa::kWidth == 16]), Isa::set(from));
-    Float amax = Isa::mul(e4m3_value<Isa>(Isa::template shift_left<20>(codes)), scale);
+    // NaN for the largest number: as 480 it would be out of the range of the shorter way of all other thresholds.
+    Int numbers = Isa::min_u32(codes, Isa::set(0x7e));
+    Float amax = Isa::mul(e4m3_value<Isa>(Isa::template shift_left<20>(numbers)), scale);
     Factors<Isa> block = factors<Isa, kRecipe, E4m3>(amax, 6.0f, global_scale);
     Int last[kThresholds];
     thresholds_of_e4m3<Isa>(block.d, scale, last);
@@ -152,10 +154,13 @@ SPARKFP4_INLINE Squares<Isa> two_shared_squares(const typename Isa::Int *doubled
   Squares<Isa> both[2];
 #pragma GCC unroll 2
   for (int i = 0; i < 2; i++) {
-    // The magnitude at bit 4 of its word, then at bit 20 of the lane.
-    Int word = Isa::multiply_byte_pairs(doubled[kElement % 2 + 2 * i],
-                                        Isa::set(kByte % 2 == 0 ? 0x00080008 : 0x08000800));
-    Int shifted = kByte < 2 ? Isa::template shift_left<16>(word) : Isa::bit_and(word, Isa::set(0xffff0000));
+    // The magnitude to the upper word, then at bit 20 of the lane, with nothing below.
+    Int word = doubled[kElement % 2 + 2 * i];
+    if constexpr (kByte < 2) {
+      word = Isa::template shift_left<16>(word);
+    }
+
+    Int shifted = Isa::multiply_byte_pairs(word, Isa::set(kByte % 2 == 0 ? 0x00080000 : 0x08000000));
     typename Isa::Float value = kNormal ? Isa::as_float(shifted) : e4m3_value<Isa>(shifted);
     typename Isa::Float w = Isa::mul(value, scale);
     typename Isa::Float nearest = Isa::mul(Isa::e2m1_magnitude(Isa::template shift_right<4 * kElement>(codes[i])), d);
@@ -257,12 +262,10 @@ SPARKFP4_INLINE void order_lanes(const ErrorLanes &from, ErrorLanes *to, bool ba
   }
 }
 
-// Encodes kGroup strips, the first of which has lane 0. False, with nothing done that matters, where one of the blocks
-// has no entry: one whose largest magnitude or whose scale is out of the ordinary, or which has NaN.
-template <typename Isa, sparkfp4_recipe kRecipe, bool kSums, int kStrips>
-SPARKFP4_INLINE bool encode_shared_group(const EncodeTask &group, ErrorLanes *lanes) {
+// The first step with a group of strips: which entries its blocks have.
+template <typename Isa, int kStrips>
+SPARKFP4_INLINE void load_shared_group(const EncodeTask &group, SharedStrip<Isa> *strips) {
   constexpr int kStripBytes = Isa::kWidth * kBlock;
-  SharedStrip<Isa> strips[kStrips];
   for (int i = 0; i < kStrips; i++) {
     const unsigned char *source = group.source + i * kStripBytes;
 #pragma GCC unroll 4
@@ -278,18 +281,24 @@ SPARKFP4_INLINE bool encode_shared_group(const EncodeTask &group, ErrorLanes *la
 
     load_shared<Isa>(source, group.e4m3_offsets + i * Isa::kWidth, &strips[i]);
   }
+}
 
-  // Step by step, for each is a long chain of operations.
+// The second step: whether all blocks have entries, which are then loaded. Not those whose largest magnitude or whose
+// scale is out of the ordinary, nor those with NaN.
+template <typename Isa, sparkfp4_recipe kRecipe, int kStrips>
+SPARKFP4_INLINE bool load_shared_entries(const EncodeTask &group, SharedStrip<Isa> *strips) {
   typename Isa::Int known = Isa::set(E4m3Entry::kKnown);
   for (int i = 0; i < kStrips; i++) {
     load_entries<Isa>(group.e4m3_tables, &strips[i]);
     known = Isa::bit_and(known, strips[i].scales);
   }
 
-  if (Isa::any_0(known) && !find_entries<Isa, kRecipe, kStrips>(group, strips)) {
-    return false;
-  }
+  return !Isa::any_0(known) || find_entries<Isa, kRecipe, kStrips>(group, strips);
+}
 
+// The last step with a group, the first of whose strips has lane 0.
+template <typename Isa, bool kSums, int kStrips>
+SPARKFP4_INLINE void finish_shared_group(const EncodeTask &group, const SharedStrip<Isa> *strips, ErrorLanes *lanes) {
   typename Isa::Int scales[kStrips];
 #pragma GCC unroll 4
   for (int i = 0; i < kStrips; i++) {
@@ -306,8 +315,6 @@ SPARKFP4_INLINE bool encode_shared_group(const EncodeTask &group, ErrorLanes *la
       Isa::accumulate(lanes->errors + i * Isa::kWidth % kLanes, total.error);
     }
   }
-
-  return true;
 }
 
 }  // namespace sparkfp4
