@@ -81,8 +81,8 @@ public final class CacheExport {
     for (CachedLayer layer : layers) {
       CachedLayer other = byName.put(layer.name(), layer);
       if (other != null) {
-        throw new InvalidKeysException("Invalid cache: it has layer " + layer.name() + " twice, in " + other.file() + " and "
-            + layer.file() + "; make the cache anew");
+        throw new InvalidKeysException("Invalid cache: it has layer " + layer.name() + " twice, in " + other.file()
+            + " and " + layer.file() + "; make the cache anew");
       }
     }
   }

@@ -27,14 +27,14 @@ final class CoarseScales {
         .toList();
     List<String> warnings = new ArrayList<>();
     for (LayerRow row : coarse.subList(0, Math.min(NAMED, coarse.size()))) {
-      warnings.add(String.format(Locale.ROOT, "%.1f %% of the block scales of %s are subnormal (below 2^-6): that part of "
-          + "its weights is small beside the largest under its global scale and loses precision; --exclude keeps the "
+      warnings.add(String.format(Locale.ROOT, "%.1f %% of the block scales of %s are subnormal (below 2^-6): that part "
+          + "of its weights is small beside the largest under its global scale and loses precision; --exclude keeps the "
           + "layer as it is", 100 * row.subnormalScales(), row.module()));
     }
 
     if (coarse.size() > NAMED) {
-      warnings.add(String.format(Locale.ROOT, "%,d more layers have subnormal block scales; the report's table has them",
-          coarse.size() - NAMED));
+      warnings.add(String.format(Locale.ROOT, "%,d more layers have subnormal block scales; the table of the report has "
+          + "them", coarse.size() - NAMED));
     }
 
     return warnings;

@@ -66,7 +66,8 @@ public final class RunReport {
         new Report(
             producer, "quantize", begun(stages), plan.input(), output, options(plan.family(), plan.options()),
             summary(rows, summary.parameters(), summary.bytesIn(), summary.bytesOut(), null),
-            Kind.of(rows), outliers(rows), null, CoarseScales.warnings(rows), null, null, events(ExceptionalEvents.of(plan, records)),
+            Kind.of(rows), outliers(rows), null, CoarseScales.warnings(rows), null, null,
+            events(ExceptionalEvents.of(plan, records)),
             load == null ? null : load.dead(), stages.list()),
         rows, load);
   }

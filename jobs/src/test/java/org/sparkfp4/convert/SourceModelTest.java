@@ -203,7 +203,8 @@ class SourceModelTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"[\"lm_head\", null]", "[\"lm_head\", {\"a\": 1}]", "[5]", "{\"a\": \"lm_head\"}", "\"lm_head\""})
+  @ValueSource(strings = {
+      "[\"lm_head\", null]", "[\"lm_head\", {\"a\": 1}]", "[5]", "{\"a\": \"lm_head\"}", "\"lm_head\""})
   void ignoreThatIsNoListOfStrings(String ignore) throws Exception {
     List<LocatedTensor> tensors = tensors(true, 4, 128, 64);
     assertThatThrownBy(() -> SourceModel.of(tensors, Map.of(),

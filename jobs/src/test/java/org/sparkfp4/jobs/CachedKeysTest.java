@@ -195,8 +195,9 @@ class CachedKeysTest {
       assertThat(result.status()).isEqualTo(1);
       assertThat(result.err()).startsWith("Cannot write to " + output)
           .containsPattern(": it is there already, of layer layers\\.0 to layers\\.1 \\(2 layers\\) "
-              + "\\(sparkfp4-export-[0-9a-f]{16}\\.json\\), and this export is of layer layers\\.0 to layers\\.1 \\(2 layers\\): "
-              + "requests that begin with the same tokens share it; remove it, or choose another folder").hasLineCount(1);
+              + "\\(sparkfp4-export-[0-9a-f]{16}\\.json\\), and this export is of layer layers\\.0 to layers\\.1 "
+              + "\\(2 layers\\): requests that begin with the same tokens share it; remove it, or choose another folder")
+          .hasLineCount(1);
     }
 
     // of one layer of that cache, as another cache of the same tokens would be: nothing of it is left behind

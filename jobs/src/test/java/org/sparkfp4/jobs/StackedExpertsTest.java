@@ -132,7 +132,7 @@ class StackedExpertsTest {
     }
   }
 
-  /** A million times smaller than the others under their scale, an expert becomes zeros: the error of all does not show it. */
+  /** A million times smaller than the others under their scale, an expert becomes zeros; the layer's error hides it. */
   @Test
   void anExpertThatLosesItsPrecisionInAStackIsToldOf() throws Exception {
     String module = "language_model.model.layers.1.feed_forward.experts.gate_up_proj";

@@ -50,8 +50,8 @@ class Fp8DsMlaTest {
   }
 
   /**
-   * vLLM's two writers divide by 448 and multiply by the nearest float to 1 / 448: a scale is that of the first, and at most
-   * one unit in the last place from that of the second, which is why bytes of caches are not comparable in general.
+   * vLLM's two writers divide by 448 and multiply by the nearest float to 1 / 448: a scale is that of the first, and at
+   * most one unit in the last place from that of the second, which is why bytes of caches are not comparable in general.
    */
   @Test
   void scalesAreWithinAnUlpOfTheReciprocalsProduct() {
@@ -65,8 +65,9 @@ class Fp8DsMlaTest {
     ByteBuffer latent = f32(tokens * Fp8DsMla.LATENT, random);
     ByteBuffer out = ByteBuffer.allocate(latent.capacity()).order(ByteOrder.LITTLE_ENDIAN);
     ByteBuffer pages = ByteBuffer.allocate(tokens * Fp8DsMla.BYTES).order(ByteOrder.LITTLE_ENDIAN);
-    Fp8DsMla.insert(new RmsNorm(sizes, 1e-6f), false, ElementType.F32, latent, f32(tokens * Fp8DsMla.ROPE, random), tokens,
-        out, LongBuffer.wrap(LongStream.range(0, tokens).toArray()), pages, 1, tokens, pages.capacity());
+    Fp8DsMla.insert(new RmsNorm(sizes, 1e-6f), false, ElementType.F32, latent,
+        f32(tokens * Fp8DsMla.ROPE, random), tokens, out, LongBuffer.wrap(LongStream.range(0, tokens).toArray()), pages, 1,
+        tokens, pages.capacity());
 
     int apart = 0;
     for (int tile = 0; tile < tokens * 4; tile++) {
