@@ -208,9 +208,7 @@ cudaError_t launch_amax(const Batch &batch, const Encode &encode, const Beginnin
 }
 
 cudaError_t launch_exponent(const Batch &batch, Workspace *workspace, cudaStream_t stream) {
-  int grid;
-  cudaError_t error = grid_size(exponent_kernel, batch.tiles, &grid);
-  return error == cudaSuccess ? launch_after(exponent_kernel, grid, kThreads, stream, batch, workspace) : error;
+  return launch_tiles(exponent_kernel, batch, workspace, stream);
 }
 
 }  // namespace sparkfp4::cuda

@@ -23,7 +23,7 @@ find_path(CUDA_INCLUDE cuda_runtime_api.h REQUIRED NO_DEFAULT_PATH
 # -MT: Ninja builds anew what a dependency file calls by another name than it does itself.
 set(CUDA_OBJECTS "")
 foreach(source IN ITEMS amax conclude dequantize encode_codes encode_mxfp4 encode_plain encode_strips hessian keys
-               keys_aligned keys_formed keys_normed latents layout_decode layouts mxfp4 norms_aligned search)
+               keys_aligned keys_formed keys_normed latents layout_decode layouts mxfp4 norms_aligned search values)
   set(object "${CMAKE_BINARY_DIR}/cuda/${source}.o")
   add_custom_command(OUTPUT "${object}"
                      COMMAND "${SPARKFP4_NVCC}" ${CUDA_OPTIONS} -MD -MF "${object}.d" -MT "cuda/${source}.o" -c
@@ -37,7 +37,7 @@ add_custom_target(cuda-objects DEPENDS ${CUDA_OBJECTS})
 add_library(cuda-kernels OBJECT cuda/context.cpp cuda/device_face.cpp cuda/device_scope.cpp cuda/enqueue.cpp
             cuda/host_face.cpp cuda/host_parts.cpp cuda/pinned.cpp cuda/results.cpp cuda/staging.cpp
             cuda/key_device_face.cpp cuda/key_host_pages.cpp cuda/key_host_rows.cpp cuda/launch.cpp
-            cuda/layout_faces.cpp)
+            cuda/layout_faces.cpp cuda/values_face.cpp)
 target_include_directories(cuda-kernels PRIVATE include)
 target_include_directories(cuda-kernels SYSTEM PRIVATE "${CUDA_INCLUDE}")
 target_compile_definitions(cuda-kernels PRIVATE "SPARKFP4_VERSION=\"${SPARKFP4_VERSION}\"")
@@ -58,14 +58,16 @@ add_dependencies(sparkfp4-cuda cuda-objects)
 install(TARGETS sparkfp4-cuda LIBRARY DESTINATION "${SPARKFP4_ARCH}/Linux")
 
 add_executable(cuda-test EXCLUDE_FROM_ALL cuda/test/main.cpp cuda/test/check.cpp cuda/test/devices.cpp
-               cuda/test/failures.cpp
-               cuda/test/keys.cpp cuda/test/layouts.cpp cuda/test/mxfp4.cpp cuda/test/plain.cpp cuda/test/quantized.cpp
-               cuda/test/quantized_unit.cpp
+               cuda/test/failures.cpp cuda/test/key_calls.cpp cuda/test/keys.cpp cuda/test/layouts.cpp
+               cuda/test/mxfp4.cpp cuda/test/norms.cpp cuda/test/plain.cpp cuda/test/plain_unit.cpp
+               cuda/test/quantized.cpp cuda/test/quantized_unit.cpp cuda/test/search.cpp
+               cuda/test/values.cpp
                $<TARGET_OBJECTS:cuda-kernels> ${CUDA_OBJECTS} $<TARGET_OBJECTS:kernels>)
 set(CUDA_PROGRAMS cuda-test)
 set(CUDA_TESTS cuda-test)
 if(SPARKFP4_BENCH)
-  add_executable(sparkfp4-cuda-bench cuda/bench/main.cpp cuda/bench/keys.cpp cuda/bench/measure.cpp
+  add_executable(sparkfp4-cuda-bench cuda/bench/main.cpp cuda/bench/host_units.cpp cuda/bench/keys.cpp
+                 cuda/bench/measure.cpp cuda/bench/units.cpp
                  $<TARGET_OBJECTS:cuda-kernels> ${CUDA_OBJECTS})
   add_executable(sparkfp4-cuda-host-bench cuda/bench/host.cpp $<TARGET_OBJECTS:cuda-kernels> ${CUDA_OBJECTS})
   add_executable(sparkfp4-cuda-layouts-bench cuda/bench/layouts.cpp cuda/bench/measure.cpp
@@ -88,7 +90,10 @@ add_executable(marlin-words EXCLUDE_FROM_ALL test/marlin_words.cpp)
 # Pragmas of the device's compiler.
 target_compile_options(marlin-words PRIVATE -Wno-unknown-pragmas)
 add_test(NAME marlin-words COMMAND marlin-words)
-list(APPEND CUDA_TESTS device-scope marlin-words)
+add_executable(code-values EXCLUDE_FROM_ALL test/code_values.cpp)
+target_compile_options(code-values PRIVATE -Wno-unknown-pragmas)
+add_test(NAME code-values COMMAND code-values)
+list(APPEND CUDA_TESTS device-scope marlin-words code-values)
 # Exits with 77 where there is no device.
 add_test(NAME cuda-test COMMAND cuda-test)
 set_tests_properties(cuda-test PROPERTIES SKIP_RETURN_CODE 77)

@@ -101,7 +101,7 @@ sparkfp4_cuda_status sparkfp4_cuda_enqueue_encode(sparkfp4_recipe recipe, const 
                                                   sparkfp4_cuda_outcome *outcome, void *workspace,
                                                   sparkfp4_cuda_stream stream) {
   if (!valid(dtype, segments, segment_count) || !valid(recipe) || !valid(choice, cols) || !valid_scale(global_scale) ||
-      !writable(cuda::total_elements(segments, segment_count, cols), packed, scales) || !usable(outcome, workspace)) {
+      !writable(sparkfp4::total_elements(segments, segment_count, cols), packed, scales) || !usable(outcome, workspace)) {
     return SPARKFP4_CUDA_INVALID;
   }
 
@@ -115,7 +115,7 @@ sparkfp4_cuda_status sparkfp4_cuda_enqueue_encode_unit(sparkfp4_recipe recipe, c
                                                        sparkfp4_error_sums *sums, sparkfp4_cuda_outcome *outcome,
                                                        void *workspace, sparkfp4_cuda_stream stream) {
   if (!valid(dtype, segments, segment_count) || !valid(recipe) || !valid(choice, cols) ||
-      !writable(cuda::total_elements(segments, segment_count, cols), packed, scales) || !usable(outcome, workspace)) {
+      !writable(sparkfp4::total_elements(segments, segment_count, cols), packed, scales) || !usable(outcome, workspace)) {
     return SPARKFP4_CUDA_INVALID;
   }
 

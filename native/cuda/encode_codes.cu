@@ -130,9 +130,7 @@ __global__ void __launch_bounds__(kThreads, kSums ? 3 : 4)
 template <typename Type>
 cudaError_t launch_encode_of(const Batch &batch, const Encode &encode, cudaStream_t stream) {
   auto kernel = encode.with_sums ? encode_codes_kernel<Type, true> : encode_codes_kernel<Type, false>;
-  int grid;
-  cudaError_t error = grid_size(kernel, batch.tiles, &grid);
-  return error == cudaSuccess ? launch_after(kernel, grid, kThreads, stream, batch, encode) : error;
+  return launch_tiles(kernel, batch, encode, stream);
 }
 
 }  // namespace

@@ -194,9 +194,7 @@ __global__ void __launch_bounds__(kThreads, kSums ? 3 : 5)
 
 cudaError_t launch_encode_mxfp4(const Batch &batch, const Encode &encode, cudaStream_t stream) {
   auto kernel = encode.with_sums ? encode_mxfp4_kernel<true> : encode_mxfp4_kernel<false>;
-  int grid;
-  cudaError_t error = grid_size(kernel, batch.tiles, &grid);
-  return error == cudaSuccess ? launch_after(kernel, grid, kThreads, stream, batch, encode) : error;
+  return launch_tiles(kernel, batch, encode, stream);
 }
 
 }  // namespace sparkfp4::cuda

@@ -231,9 +231,7 @@ cudaError_t launch_encode_strips(const Batch &batch, const Encode &encode, cudaS
   bool modelopt = encode.recipe == SPARKFP4_MODELOPT;
   auto kernel = encode.with_sums ? (modelopt ? encode_strips_kernel<true, true> : encode_strips_kernel<true, false>)
                                  : (modelopt ? encode_strips_kernel<false, true> : encode_strips_kernel<false, false>);
-  int grid;
-  cudaError_t error = grid_size(kernel, batch.tiles, &grid);
-  return error == cudaSuccess ? launch_after(kernel, grid, kThreads, stream, batch, encode) : error;
+  return launch_tiles(kernel, batch, encode, stream);
 }
 
 }  // namespace sparkfp4::cuda

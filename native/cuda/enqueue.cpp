@@ -308,17 +308,6 @@ bool valid(sparkfp4_dtype dtype, const sparkfp4_segment *segments, int64_t segme
   return true;
 }
 
-int64_t total_elements(const sparkfp4_segment *segments, int64_t segment_count, int64_t cols) {
-  int64_t total = 0;
-  for (int64_t i = 0; i < segment_count; i++) {
-    if (!add_elements(segments[i].count, cols, &total)) {
-      return -1;
-    }
-  }
-
-  return cols < 0 || cols % kBlock != 0 ? -1 : total;
-}
-
 bool valid_dequantize(const sparkfp4_scheme *scheme, const sparkfp4_quantized_segment *segment, int64_t cols,
                       const void *out) {
   int64_t elements;

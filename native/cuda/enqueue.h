@@ -51,8 +51,6 @@ sparkfp4_cuda_status failed(cudaError_t error);
 
 bool valid(const sparkfp4_cuda_choice *choice, int64_t cols);
 bool valid(sparkfp4_dtype dtype, const sparkfp4_segment *segments, int64_t segment_count);
-// Elements of segments of rows; -1 where an argument is out of its range.
-int64_t total_elements(const sparkfp4_segment *segments, int64_t segment_count, int64_t cols);
 bool valid_dequantize(const sparkfp4_scheme *scheme, const sparkfp4_quantized_segment *segment, int64_t cols,
                       const void *out);
 // Of MXFP4.

@@ -157,9 +157,7 @@ __global__ void __launch_bounds__(kThreads) hessian_kernel(const __grid_constant
 }  // namespace
 
 cudaError_t launch_hessian(const Batch &batch, const Encode &encode, cudaStream_t stream) {
-  int grid;
-  cudaError_t error = grid_size(hessian_kernel, batch.tiles, &grid);
-  return error == cudaSuccess ? launch_after(hessian_kernel, grid, kThreads, stream, batch, encode) : error;
+  return launch_tiles(hessian_kernel, batch, encode, stream);
 }
 
 }  // namespace sparkfp4::cuda

@@ -146,7 +146,7 @@ sparkfp4_cuda_status sparkfp4_cuda_encode(sparkfp4_cuda_context *context, sparkf
                                           sparkfp4_position *non_finite) {
   if (context == nullptr || !valid(dtype, segments, segment_count) || !valid(recipe) || !valid(choice, cols) ||
       !valid_scale(global_scale) || non_finite == nullptr ||
-      !writable(cuda::total_elements(segments, segment_count, cols), packed, scales)) {
+      !writable(sparkfp4::total_elements(segments, segment_count, cols), packed, scales)) {
     return SPARKFP4_CUDA_INVALID;
   }
 
@@ -161,7 +161,7 @@ sparkfp4_cuda_status sparkfp4_cuda_encode_unit(sparkfp4_cuda_context *context, s
                                                sparkfp4_position *non_finite) {
   if (context == nullptr || !valid(dtype, segments, segment_count) || !valid(recipe) || !valid(choice, cols) ||
       amax == nullptr || non_finite == nullptr ||
-      !writable(cuda::total_elements(segments, segment_count, cols), packed, scales)) {
+      !writable(sparkfp4::total_elements(segments, segment_count, cols), packed, scales)) {
     return SPARKFP4_CUDA_INVALID;
   }
 

@@ -144,9 +144,7 @@ __global__ void __launch_bounds__(kThreads) cast_kernel(const __grid_constant__ 
 
 cudaError_t launch_cast(const Batch &batch, const Cast &cast, cudaStream_t stream) {
   auto kernel = cast.with_sums ? cast_kernel<true> : cast_kernel<false>;
-  int grid;
-  cudaError_t error = grid_size(kernel, batch.tiles, &grid);
-  return error == cudaSuccess ? launch_after(kernel, grid, kThreads, stream, batch, cast) : error;
+  return launch_tiles(kernel, batch, cast, stream);
 }
 
 }  // namespace sparkfp4::cuda

@@ -226,9 +226,7 @@ cudaError_t launch_search(const Batch &batch, const Encode &encode, cudaStream_t
   bool diagonal = encode.search == SPARKFP4_WEIGHTED;
   auto kernel = diagonal ? (bf16 ? search_kernel<Bf16, Diagonal> : search_kernel<void, Diagonal>)
                          : (bf16 ? search_kernel<Bf16, Plain> : search_kernel<void, Plain>);
-  int grid;
-  cudaError_t error = grid_size(kernel, batch.tiles, &grid);
-  return error == cudaSuccess ? launch_after(kernel, grid, kThreads, stream, batch, encode) : error;
+  return launch_tiles(kernel, batch, encode, stream);
 }
 
 }  // namespace sparkfp4::cuda

@@ -150,4 +150,13 @@ cudaError_t grid_size(void (*kernel)(Parameters...), int64_t tiles, int *grid, i
   return error;
 }
 
+// Launches a kernel over a batch's tiles, which waits_for_earlier_launches() as above.
+template <typename Parameter>
+cudaError_t launch_tiles(void (*kernel)(Batch, Parameter), const Batch &batch, const Parameter &parameter,
+                         cudaStream_t stream) {
+  int grid;
+  cudaError_t error = grid_size(kernel, batch.tiles, &grid);
+  return error == cudaSuccess ? launch_after(kernel, grid, kThreads, stream, batch, parameter) : error;
+}
+
 }  // namespace sparkfp4::cuda

@@ -238,6 +238,23 @@ SPARKFP4_API sparkfp4_cuda_status sparkfp4_cuda_enqueue_cast_mxfp4(
     int32_t kmax, void *packed, void *scales, sparkfp4_error_sums *sums, sparkfp4_cuda_outcome *outcome,
     void *workspace, sparkfp4_cuda_stream stream);
 
+/*
+ * Values of a quantized tensor: what Nvfp4.decode and Mxfp4Codec.decode define, little-endian binary32, all NaN the
+ * canonical one. They have no face of host memory, whose way there and back would be longer than the work.
+ *
+ * codes: 8 bytes a block of 16 of NVFP4, 16 a block of 32 of MXFP4. scales: a byte a block, in their order.
+ * global_scale: as stored, positive and finite: it multiplies or, of compressed-tensors, divides.
+ * out: 64 bytes a block of NVFP4, 128 a block of MXFP4.
+ */
+SPARKFP4_API sparkfp4_cuda_status sparkfp4_cuda_enqueue_nvfp4_values(sparkfp4_recipe recipe, const void *codes,
+                                                                     const void *scales, int64_t blocks,
+                                                                     float global_scale, void *out,
+                                                                     sparkfp4_cuda_stream stream);
+
+SPARKFP4_API sparkfp4_cuda_status sparkfp4_cuda_enqueue_mxfp4_values(const void *codes, const void *scales,
+                                                                     int64_t blocks, void *out,
+                                                                     sparkfp4_cuda_stream stream);
+
 #ifdef __cplusplus
 }
 #endif

@@ -92,18 +92,6 @@ bool valid(sparkfp4_dtype dtype, const sparkfp4_segment *segments, int64_t segme
   return true;
 }
 
-// All elements; -1 where an argument is out of its range.
-int64_t total_elements(const sparkfp4_segment *segments, int64_t segment_count, int64_t cols) {
-  int64_t total = 0;
-  for (int64_t i = 0; i < segment_count; i++) {
-    if (!add_elements(segments[i].count, cols, &total)) {
-      return -1;
-    }
-  }
-
-  return cols < 0 || cols % kBlock != 0 ? -1 : total;
-}
-
 void advise(const void *address, size_t bytes, int advice) {
   uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   uintptr_t start = reinterpret_cast<uintptr_t>(address) / page * page;

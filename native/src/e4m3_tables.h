@@ -23,7 +23,7 @@ struct E4m3Entry {
   uint32_t thresholds;
   uint32_t d;      // a float's bits
   uint32_t scale;  // E4M3, and kKnown or kUnfit
-  uint32_t unused;
+  float source_scale;  // times 2^120: of codes that are shifted into binary32's exponent
 };
 
 constexpr int kMagnitudes = 128;
@@ -32,9 +32,9 @@ struct alignas(64) E4m3Table {
   static constexpr uint32_t kFilled = 32;  // entries that are filled at once
 
   E4m3Entry entries[kMagnitudes];
-  // A bit for kFilled entries. With it the size is no multiple of 128: what is used of tables must not meet in the
-  // cache.
-  uint32_t filled;
+  // Beside the entries, so that the size is no multiple of 128: what is used of tables must not meet in the cache.
+  uint32_t filled;  // a bit for kFilled entries
+  float source_scale;
 };
 
 // The tables of the segments of a call, as far as a chunk of blocks needs them.
@@ -69,15 +69,17 @@ class E4m3Tables {
     return reserve(in_row_ * kept_);
   }
 
-  // The offsets of the blocks' tables from get(), for a chunk of the segment: chunks come in order.
-  void spread(int64_t first, int64_t blocks, uint32_t *offsets) {
+  // The offsets of the blocks' tables from get(), for a chunk of the segment: chunks come in order. scale(row, index)
+  // gives the scales of a row of them.
+  template <typename Scale>
+  void spread(int64_t first, int64_t blocks, Scale scale, uint32_t *offsets) {
     int64_t row = first / row_blocks_;
     int64_t in_row = first % row_blocks_;
     while (blocks > 0) {
       int64_t scale_row = row / block_rows_;
       if (scale_row != scale_row_) {
         scale_row_ = scale_row;
-        begin_row(scale_row % kept_ * in_row_);
+        begin_row(scale_row, scale);
       }
 
       int64_t count = row_blocks_ - in_row < blocks ? row_blocks_ - in_row : blocks;
@@ -106,35 +108,52 @@ class E4m3Tables {
     return tables_ != nullptr;
   }
 
-  void begin_row(int64_t first) {
-    for (E4m3Table *table = tables_ + first; table < tables_ + first + in_row_; table++) {
+  template <typename Scale>
+  void begin_row(int64_t scale_row, Scale scale) {
+    E4m3Table *first = tables_ + scale_row % kept_ * in_row_;
+    for (E4m3Table *table = first; table < first + in_row_; table++) {
       for (int i = 0; table->filled >> i != 0; i++) {
         if (table->filled >> i & 1) {
-          std::memset(static_cast<void *>(table->entries + i * E4m3Table::kFilled), 0,
-                      E4m3Table::kFilled * sizeof(E4m3Entry));
+          for (uint32_t j = i * E4m3Table::kFilled; j < (i + 1) * E4m3Table::kFilled; j++) {
+            table->entries[j].scale = 0;
+          }
         }
       }
 
       table->filled = 0;
+      table->source_scale = scale(scale_row, table - first);
     }
   }
 
   void spread_row(uint32_t first_table, int64_t block, int64_t blocks, uint32_t *offsets) const {
     auto size = static_cast<uint32_t>(sizeof(E4m3Table));
     uint32_t offset = (first_table + static_cast<uint32_t>(block / per_scale_)) * size;
-    int64_t end = per_scale_ - block % per_scale_;
-    for (int64_t i = 0; i < blocks; end += per_scale_, offset += size) {
-      if (per_scale_ == 8 && end - i == 8 && end <= blocks) {
-        for (int j = 0; j < 8; j++) {
-          offsets[i + j] = offset;
-        }
+    int64_t i = 0;
+    if (per_scale_ == 8 && block % 8 == 0) {
+      // Blocks of 128.
+      for (; i + 8 <= blocks; i += 8, offset += size) {
+        repeat<8>(offset, offsets + i);
+      }
+    }
 
-        i = end;
+    for (int64_t end = i + per_scale_ - (block + i) % per_scale_; i < blocks; end += per_scale_, offset += size) {
+      int64_t last = end < blocks ? end : blocks;
+      for (; i + kUnroll <= last; i += kUnroll) {
+        repeat<kUnroll>(offset, offsets + i);
       }
 
-      for (; i < end && i < blocks; i++) {
+      for (; i < last; i++) {
         offsets[i] = offset;
       }
+    }
+  }
+
+  static constexpr int kUnroll = 16;
+
+  template <int kTimes>
+  static void repeat(uint32_t offset, uint32_t *to) {
+    for (int i = 0; i < kTimes; i++) {
+      to[i] = offset;
     }
   }
 

@@ -90,73 +90,55 @@ JNIEXPORT jint JNICALL Java_org_sparkfp4_kernels_CudaBinding_amax(JNIEnv *env, j
 
 JNIEXPORT jint JNICALL Java_org_sparkfp4_kernels_CudaBinding_encode(
     JNIEnv *env, jclass, jlong context, jlong scratch, jint recipe_code, jint search, jlong importance, jint type,
-    jlongArray addresses, jlongArray rows, jlong cols, jfloat global_scale, jlong packed_address, jlong scales_address,
+    jlongArray addresses, jlongArray rows, jlong cols, jfloat global_scale, jlong packed, jlong scales,
     jdoubleArray sums, jfloatArray value, jlongArray where) {
-  jsize size = env->GetArrayLength(addresses);
-  Scratch<sparkfp4_segment> segments(size);
-  Scratch<sparkfp4_error_sums> totals(size);
-  if (totals.data() == nullptr || !read_segments(env, addresses, rows, size, segments.data())) {
+  EncodeCall<sparkfp4_segment> call(env, scratch, env->GetArrayLength(addresses), packed, scales, sums);
+  if (!call.read(addresses, rows)) {
     return kOutOfMemory;
   }
 
   sparkfp4_recipe recipe = static_cast<sparkfp4_recipe>(recipe_code);
   sparkfp4_dtype dtype = static_cast<sparkfp4_dtype>(type);
   sparkfp4_cuda_choice choice = choice_of(search, importance);
-  sparkfp4_error_sums *wanted = sums == nullptr ? nullptr : totals.data();
-  void *packed = reinterpret_cast<void *>(packed_address);
-  void *scales = reinterpret_cast<void *>(scales_address);
   sparkfp4_cuda_outcome found = {};
-  DeviceCall call(scratch, size, wanted);
-  int status = run(
-      context, call, &found,
+  int status = call.run(
+      context, &found,
       [&](sparkfp4_cuda_context *host) {
-        return sparkfp4_cuda_encode(host, recipe, &choice, dtype, segments.data(), size, cols, global_scale, packed,
-                                    scales, wanted, &found.non_finite);
+        return sparkfp4_cuda_encode(host, recipe, &choice, dtype, call.segments(), call.size(), cols, global_scale,
+                                    call.packed(), call.scales(), call.sums(), &found.non_finite);
       },
-      [&] { return  sparkfp4_cuda_enqueue_encode(
-          recipe, &choice, dtype, segments.data(), size, cols, global_scale, packed, scales, call.sums(),
-          call.outcome(), call.workspace(), call.stream()); });
-
-  if (status == SPARKFP4_CUDA_OK) {
-    write_sums(env, totals.data(), size, sums);
-  }
-
+      [&](const DeviceCall &device) {
+        return sparkfp4_cuda_enqueue_encode(recipe, &choice, dtype, call.segments(), call.size(), cols, global_scale,
+                                            call.packed(), call.scales(), device.sums(), device.outcome(),
+                                            device.workspace(), device.stream());
+      });
   return told_number(env, status, found, 0, value, where);
 }
 
 JNIEXPORT jint JNICALL Java_org_sparkfp4_kernels_CudaBinding_encodeUnit(
     JNIEnv *env, jclass, jlong context, jlong scratch, jint recipe_code, jint search, jlong importance, jint type,
-    jlongArray addresses, jlongArray rows, jlong cols, jlong packed_address, jlong scales_address, jdoubleArray sums,
+    jlongArray addresses, jlongArray rows, jlong cols, jlong packed, jlong scales, jdoubleArray sums,
     jfloatArray value, jlongArray where) {
-  jsize size = env->GetArrayLength(addresses);
-  Scratch<sparkfp4_segment> segments(size);
-  Scratch<sparkfp4_error_sums> totals(size);
-  if (totals.data() == nullptr || !read_segments(env, addresses, rows, size, segments.data())) {
+  EncodeCall<sparkfp4_segment> call(env, scratch, env->GetArrayLength(addresses), packed, scales, sums);
+  if (!call.read(addresses, rows)) {
     return kOutOfMemory;
   }
 
   sparkfp4_recipe recipe = static_cast<sparkfp4_recipe>(recipe_code);
   sparkfp4_dtype dtype = static_cast<sparkfp4_dtype>(type);
   sparkfp4_cuda_choice choice = choice_of(search, importance);
-  sparkfp4_error_sums *wanted = sums == nullptr ? nullptr : totals.data();
-  void *packed = reinterpret_cast<void *>(packed_address);
-  void *scales = reinterpret_cast<void *>(scales_address);
   sparkfp4_cuda_outcome found = {};
-  DeviceCall call(scratch, size, wanted);
-  int status = run(
-      context, call, &found,
+  int status = call.run(
+      context, &found,
       [&](sparkfp4_cuda_context *host) {
-        return sparkfp4_cuda_encode_unit(host, recipe, &choice, dtype, segments.data(), size, cols, packed, scales,
-                                         wanted, &found.amax, &found.non_finite);
+        return sparkfp4_cuda_encode_unit(host, recipe, &choice, dtype, call.segments(), call.size(), cols,
+                                         call.packed(), call.scales(), call.sums(), &found.amax, &found.non_finite);
       },
-      [&] { return  sparkfp4_cuda_enqueue_encode_unit(
-          recipe, &choice, dtype, segments.data(), size, cols, packed, scales, call.sums(), call.outcome(),
-          call.workspace(), call.stream()); });
-
-  if (status == SPARKFP4_CUDA_OK) {
-    write_sums(env, totals.data(), size, sums);
-  }
-
+      [&](const DeviceCall &device) {
+        return sparkfp4_cuda_enqueue_encode_unit(recipe, &choice, dtype, call.segments(), call.size(), cols,
+                                                 call.packed(), call.scales(), device.sums(), device.outcome(),
+                                                 device.workspace(), device.stream());
+      });
   return told_amax(env, status, found, value, where);
 }
 

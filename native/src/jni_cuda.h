@@ -65,6 +65,48 @@ int run(jlong context, const DeviceCall &call, sparkfp4_cuda_outcome *found, OnH
   return context != 0 ? static_cast<int>(on_host(context_at(context))) : call.finish(on_device(), found);
 }
 
+// A call that encodes: its segments, where its results go, and of each segment the sums, where they are asked for.
+template <typename Segment>
+class EncodeCall {
+ public:
+  EncodeCall(JNIEnv *env, jlong scratch, jsize size, jlong packed, jlong scales, jdoubleArray sums)
+      : env_(env), size_(size), packed_(packed), scales_(scales), java_sums_(sums), segments_(size), totals_(size),
+        device_(scratch, size, this->sums()) {}
+
+  // Of the arrays that segments are in. False where memory ran out.
+  template <typename... Arrays>
+  bool read(Arrays... arrays) {
+    return totals_.data() != nullptr && read_segments(env_, arrays..., size_, segments_.data());
+  }
+
+  const Segment *segments() { return segments_.data(); }
+  int64_t size() const { return size_; }
+  void *packed() const { return reinterpret_cast<void *>(packed_); }
+  void *scales() const { return reinterpret_cast<void *>(scales_); }
+  sparkfp4_error_sums *sums() { return java_sums_ == nullptr ? nullptr : totals_.data(); }
+
+  // Runs the call, on_device with what the call has there, and tells Java the sums if it came through; gives its status.
+  template <typename OnHost, typename OnDevice>
+  int run(jlong context, sparkfp4_cuda_outcome *found, OnHost on_host, OnDevice on_device) {
+    int status = ::run(context, device_, found, on_host, [&] { return on_device(device_); });
+    if (status == SPARKFP4_CUDA_OK) {
+      write_sums(env_, totals_.data(), size_, java_sums_);
+    }
+
+    return status;
+  }
+
+ private:
+  JNIEnv *env_;
+  jsize size_;
+  jlong packed_;
+  jlong scales_;
+  jdoubleArray java_sums_;
+  Scratch<Segment> segments_;
+  Scratch<sparkfp4_error_sums> totals_;
+  DeviceCall device_;
+};
+
 inline sparkfp4_cuda_choice choice_of(jint search, jlong importance) {
   return {static_cast<sparkfp4_search>(search), reinterpret_cast<const float *>(importance)};
 }

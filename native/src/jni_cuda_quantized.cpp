@@ -32,111 +32,82 @@ JNIEXPORT jint JNICALL Java_org_sparkfp4_kernels_CudaBinding_quantizedAmax(
 JNIEXPORT jint JNICALL Java_org_sparkfp4_kernels_CudaBinding_quantizedEncode(
     JNIEnv *env, jclass, jlong context, jlong scratch, jint recipe_code, jint search, jlong importance, jint code_type,
     jint scale_type, jlong block_rows, jlong block_cols, jlongArray codes, jlongArray scales, jlongArray rows,
-    jlong cols, jfloat global_scale, jlong packed_address, jlong scales_address, jdoubleArray sums, jfloatArray value,
+    jlong cols, jfloat global_scale, jlong packed, jlong scales_out, jdoubleArray sums, jfloatArray value,
     jlongArray where) {
-  jsize size = env->GetArrayLength(rows);
-  Scratch<sparkfp4_quantized_segment> segments(size);
-  Scratch<sparkfp4_error_sums> totals(size);
-  if (totals.data() == nullptr || !read_segments(env, codes, scales, rows, size, segments.data())) {
+  EncodeCall<sparkfp4_quantized_segment> call(env, scratch, env->GetArrayLength(rows), packed, scales_out, sums);
+  if (!call.read(codes, scales, rows)) {
     return kOutOfMemory;
   }
 
   sparkfp4_recipe recipe = static_cast<sparkfp4_recipe>(recipe_code);
   sparkfp4_scheme scheme = scheme_of(code_type, scale_type, block_rows, block_cols);
   sparkfp4_cuda_choice choice = choice_of(search, importance);
-  sparkfp4_error_sums *wanted = sums == nullptr ? nullptr : totals.data();
-  void *packed = reinterpret_cast<void *>(packed_address);
-  void *scales_out = reinterpret_cast<void *>(scales_address);
   sparkfp4_cuda_outcome found = {};
-  DeviceCall call(scratch, size, wanted);
-  int status = run(
-      context, call, &found,
+  int status = call.run(
+      context, &found,
       [&](sparkfp4_cuda_context *host) {
-        return sparkfp4_cuda_quantized_encode(host, recipe, &choice, &scheme, segments.data(), size, cols,
-                                              global_scale, packed, scales_out, wanted, &found.non_finite);
+        return sparkfp4_cuda_quantized_encode(host, recipe, &choice, &scheme, call.segments(), call.size(), cols,
+                                              global_scale, call.packed(), call.scales(), call.sums(),
+                                              &found.non_finite);
       },
-      [&] {
-        return sparkfp4_cuda_enqueue_quantized_encode(recipe, &choice, &scheme, segments.data(), size, cols,
-                                                      global_scale, packed, scales_out, call.sums(), call.outcome(),
-                                                      call.workspace(), call.stream());
+      [&](const DeviceCall &device) {
+        return sparkfp4_cuda_enqueue_quantized_encode(recipe, &choice, &scheme, call.segments(), call.size(), cols,
+                                                      global_scale, call.packed(), call.scales(), device.sums(),
+                                                      device.outcome(), device.workspace(), device.stream());
       });
-
-  if (status == SPARKFP4_CUDA_OK) {
-    write_sums(env, totals.data(), size, sums);
-  }
-
   return told_number(env, status, found, 0, value, where);
 }
 
 JNIEXPORT jint JNICALL Java_org_sparkfp4_kernels_CudaBinding_quantizedEncodeUnit(
     JNIEnv *env, jclass, jlong context, jlong scratch, jint recipe_code, jint search, jlong importance, jint code_type,
     jint scale_type, jlong block_rows, jlong block_cols, jlongArray codes, jlongArray scales, jlongArray rows,
-    jlong cols, jlong packed_address, jlong scales_address, jdoubleArray sums, jfloatArray value, jlongArray where) {
-  jsize size = env->GetArrayLength(rows);
-  Scratch<sparkfp4_quantized_segment> segments(size);
-  Scratch<sparkfp4_error_sums> totals(size);
-  if (totals.data() == nullptr || !read_segments(env, codes, scales, rows, size, segments.data())) {
+    jlong cols, jlong packed, jlong scales_out, jdoubleArray sums, jfloatArray value, jlongArray where) {
+  EncodeCall<sparkfp4_quantized_segment> call(env, scratch, env->GetArrayLength(rows), packed, scales_out, sums);
+  if (!call.read(codes, scales, rows)) {
     return kOutOfMemory;
   }
 
   sparkfp4_recipe recipe = static_cast<sparkfp4_recipe>(recipe_code);
   sparkfp4_scheme scheme = scheme_of(code_type, scale_type, block_rows, block_cols);
   sparkfp4_cuda_choice choice = choice_of(search, importance);
-  sparkfp4_error_sums *wanted = sums == nullptr ? nullptr : totals.data();
-  void *packed = reinterpret_cast<void *>(packed_address);
-  void *scales_out = reinterpret_cast<void *>(scales_address);
   sparkfp4_cuda_outcome found = {};
-  DeviceCall call(scratch, size, wanted);
-  int status = run(
-      context, call, &found,
+  int status = call.run(
+      context, &found,
       [&](sparkfp4_cuda_context *host) {
-        return sparkfp4_cuda_quantized_encode_unit(host, recipe, &choice, &scheme, segments.data(), size, cols,
-                                                   packed, scales_out, wanted, &found.amax, &found.non_finite);
+        return sparkfp4_cuda_quantized_encode_unit(host, recipe, &choice, &scheme, call.segments(), call.size(), cols,
+                                                   call.packed(), call.scales(), call.sums(), &found.amax,
+                                                   &found.non_finite);
       },
-      [&] {
-        return sparkfp4_cuda_enqueue_quantized_encode_unit(recipe, &choice, &scheme, segments.data(), size, cols,
-                                                           packed, scales_out, call.sums(), call.outcome(),
-                                                           call.workspace(), call.stream());
+      [&](const DeviceCall &device) {
+        return sparkfp4_cuda_enqueue_quantized_encode_unit(recipe, &choice, &scheme, call.segments(), call.size(), cols,
+                                                           call.packed(), call.scales(), device.sums(),
+                                                           device.outcome(), device.workspace(), device.stream());
       });
-
-  if (status == SPARKFP4_CUDA_OK) {
-    write_sums(env, totals.data(), size, sums);
-  }
-
   return told_amax(env, status, found, value, where);
 }
 
 JNIEXPORT jint JNICALL Java_org_sparkfp4_kernels_CudaBinding_castMxfp4(
     JNIEnv *env, jclass, jlong context, jlong scratch, jint recipe_code, jlongArray codes, jlongArray scales,
-    jlongArray rows, jlong cols, jint kmax, jlong packed_address, jlong scales_address, jdoubleArray sums,
-    jfloatArray value, jlongArray where) {
-  jsize size = env->GetArrayLength(rows);
-  Scratch<sparkfp4_quantized_segment> segments(size);
-  Scratch<sparkfp4_error_sums> totals(size);
-  if (totals.data() == nullptr || !read_segments(env, codes, scales, rows, size, segments.data())) {
+    jlongArray rows, jlong cols, jint kmax, jlong packed, jlong scales_out, jdoubleArray sums, jfloatArray value,
+    jlongArray where) {
+  EncodeCall<sparkfp4_quantized_segment> call(env, scratch, env->GetArrayLength(rows), packed, scales_out, sums);
+  if (!call.read(codes, scales, rows)) {
     return kOutOfMemory;
   }
 
   sparkfp4_recipe recipe = static_cast<sparkfp4_recipe>(recipe_code);
-  sparkfp4_error_sums *wanted = sums == nullptr ? nullptr : totals.data();
-  void *packed = reinterpret_cast<void *>(packed_address);
-  void *scales_out = reinterpret_cast<void *>(scales_address);
   sparkfp4_cuda_outcome found = {};
-  DeviceCall call(scratch, size, wanted);
-  int status = run(
-      context, call, &found,
+  int status = call.run(
+      context, &found,
       [&](sparkfp4_cuda_context *host) {
-        return sparkfp4_cuda_cast_mxfp4(host, recipe, segments.data(), size, cols, kmax, packed, scales_out, wanted,
-                                        &found.requantized, &found.non_finite);
+        return sparkfp4_cuda_cast_mxfp4(host, recipe, call.segments(), call.size(), cols, kmax, call.packed(),
+                                        call.scales(), call.sums(), &found.requantized, &found.non_finite);
       },
-      [&] { return  sparkfp4_cuda_enqueue_cast_mxfp4(
-          recipe, segments.data(), size, cols, kmax, packed, scales_out, call.sums(), call.outcome(),
-          call.workspace(), call.stream()); });
-
-  if (status == SPARKFP4_CUDA_OK) {
-    write_sums(env, totals.data(), size, sums);
-  }
-
+      [&](const DeviceCall &device) {
+        return sparkfp4_cuda_enqueue_cast_mxfp4(recipe, call.segments(), call.size(), cols, kmax, call.packed(),
+                                                call.scales(), device.sums(), device.outcome(), device.workspace(),
+                                                device.stream());
+      });
   return told_number(env, status, found, found.requantized, value, where);
 }
 

@@ -35,7 +35,7 @@ struct EncodeTask {
   int64_t row_blocks;
   int64_t first_block;        // its place among the segment's, which tells its importance
   HessianBlock *hessians;     // of a search by Hessians, row_blocks of them, or null
-  const float *block_scales;  // the source's, one a block, where it has codes
+  const float *block_scales;  // the source's, one a block, where it has codes and no e4m3_tables
   unsigned char *e4m3_tables;  // of E4M3 blocks that share scales, or null: e4m3_tables.h
   const uint32_t *e4m3_offsets;  // from there, of the blocks' tables
   CodeTables *tables;         // of a source that has them, or null

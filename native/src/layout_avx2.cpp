@@ -120,17 +120,36 @@ struct Vector32 {
   }
 
   template <bool kStreams>
-  static void to_f32(const unsigned char *codes, const unsigned char *scales, float global, int64_t blocks,
-                     unsigned char *out) {
-    each_scale_group<Vector32>(codes, scales, global, blocks, out, 4 * kBlock, finite_to_f32<kStreams>,
-                               decode_to_f32);
+  static void finite_to_f32(const unsigned char *codes, const float *scales, int64_t blocks, unsigned char *out) {
+    for (int64_t block = 0; block < blocks; block++, codes += kPackedBlock, out += 4 * kBlock) {
+      float scale = scales[block];
+      put<Vector32, kStreams>(out, {{_mm256_castps_si256(products(codes, scale)),
+                                     _mm256_castps_si256(products(codes + 4, scale))}});
+    }
   }
 
+  // The eight magnitudes of a block, rounded, are a table of low bytes and of high ones in a quarter of its own.
   template <bool kStreams>
-  static void to_bf16(const unsigned char *codes, const unsigned char *scales, float global, int64_t blocks,
-                      unsigned char *out) {
-    each_scale_group<Vector32>(codes, scales, global, blocks, out, 2 * kBlock, finite_to_bf16<kStreams>,
-                               decode_to_bf16);
+  static void finite_to_bf16(const unsigned char *codes, const float *scales, int64_t blocks, unsigned char *out) {
+    const __m256 least = _mm256_broadcast_ps(reinterpret_cast<const __m128 *>(kCodeValues));
+    const __m256 largest = _mm256_broadcast_ps(reinterpret_cast<const __m128 *>(kCodeValues + 4));
+    for (int64_t block = 0; block < blocks; block += 2) {
+      __m128 first = _mm_broadcast_ss(scales + block);
+      __m256 scale = _mm256_insertf128_ps(_mm256_castps128_ps256(first), _mm_broadcast_ss(scales + block + 1), 1);
+      Vector words = _mm256_packus_epi32(rounded(_mm256_mul_ps(least, scale)), rounded(_mm256_mul_ps(largest, scale)));
+      Vector table = _mm256_packus_epi16(_mm256_and_si256(words, _mm256_set1_epi16(0xff)), _mm256_srli_epi16(words, 8));
+      Vector pairs = _mm256_permute4x64_epi64(_mm256_castsi128_si256(load16(codes + block * kPackedBlock)), 0x10);
+      Vector mask = bytes(0x0f);
+      Vector code = _mm256_unpacklo_epi8(_mm256_and_si256(pairs, mask),
+                                         _mm256_and_si256(_mm256_srli_epi16(pairs, 4), mask));
+      Vector magnitude = _mm256_and_si256(code, bytes(7));
+      Vector sign = _mm256_slli_epi16(_mm256_and_si256(code, bytes(8)), 4);
+      Vector low = _mm256_shuffle_epi8(table, magnitude);
+      Vector high = _mm256_xor_si256(_mm256_shuffle_epi8(table, _mm256_or_si256(magnitude, bytes(8))), sign);
+      Line<Vector32> line = {{_mm256_unpacklo_epi8(low, high), _mm256_unpackhi_epi8(low, high)}};
+      transpose_pair(line.of[0], line.of[1]);
+      put<Vector32, kStreams>(out + block * 2 * kBlock, line);
+    }
   }
 
  private:
@@ -167,39 +186,6 @@ struct Vector32 {
   static __m256 are_finite(__m256 x) {
     __m256 magnitude = _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x);
     return _mm256_cmp_ps(magnitude, _mm256_set1_ps(__FLT_MAX__), _CMP_LE_OQ);
-  }
-
-  template <bool kStreams>
-  static void finite_to_f32(const unsigned char *codes, const float *scales, int64_t blocks, unsigned char *out) {
-    for (int64_t block = 0; block < blocks; block++, codes += kPackedBlock, out += 4 * kBlock) {
-      float scale = scales[block];
-      put<Vector32, kStreams>(out, {{_mm256_castps_si256(products(codes, scale)),
-                                     _mm256_castps_si256(products(codes + 4, scale))}});
-    }
-  }
-
-  // The eight magnitudes of a block, rounded, are a table of low bytes and of high ones in a quarter of its own.
-  template <bool kStreams>
-  static void finite_to_bf16(const unsigned char *codes, const float *scales, int64_t blocks, unsigned char *out) {
-    const __m256 least = _mm256_broadcast_ps(reinterpret_cast<const __m128 *>(kCodeValues));
-    const __m256 largest = _mm256_broadcast_ps(reinterpret_cast<const __m128 *>(kCodeValues + 4));
-    for (int64_t block = 0; block < blocks; block += 2) {
-      __m128 first = _mm_broadcast_ss(scales + block);
-      __m256 scale = _mm256_insertf128_ps(_mm256_castps128_ps256(first), _mm_broadcast_ss(scales + block + 1), 1);
-      Vector words = _mm256_packus_epi32(rounded(_mm256_mul_ps(least, scale)), rounded(_mm256_mul_ps(largest, scale)));
-      Vector table = _mm256_packus_epi16(_mm256_and_si256(words, _mm256_set1_epi16(0xff)), _mm256_srli_epi16(words, 8));
-      Vector pairs = _mm256_permute4x64_epi64(_mm256_castsi128_si256(load16(codes + block * kPackedBlock)), 0x10);
-      Vector mask = bytes(0x0f);
-      Vector code = _mm256_unpacklo_epi8(_mm256_and_si256(pairs, mask),
-                                         _mm256_and_si256(_mm256_srli_epi16(pairs, 4), mask));
-      Vector magnitude = _mm256_and_si256(code, bytes(7));
-      Vector sign = _mm256_slli_epi16(_mm256_and_si256(code, bytes(8)), 4);
-      Vector low = _mm256_shuffle_epi8(table, magnitude);
-      Vector high = _mm256_xor_si256(_mm256_shuffle_epi8(table, _mm256_or_si256(magnitude, bytes(8))), sign);
-      Line<Vector32> line = {{_mm256_unpacklo_epi8(low, high), _mm256_unpackhi_epi8(low, high)}};
-      transpose_pair(line.of[0], line.of[1]);
-      put<Vector32, kStreams>(out + block * 2 * kBlock, line);
-    }
   }
 
   // Eight codes times a scale.

@@ -118,28 +118,6 @@ struct Vector64 {
   }
 
   template <bool kStreams>
-  static void to_f32(const unsigned char *codes, const unsigned char *scales, float global, int64_t blocks,
-                     unsigned char *out) {
-    each_scale_group<Vector64>(codes, scales, global, blocks, out, 4 * kBlock, finite_to_f32<kStreams>,
-                               decode_to_f32);
-  }
-
-  template <bool kStreams>
-  static void to_bf16(const unsigned char *codes, const unsigned char *scales, float global, int64_t blocks,
-                      unsigned char *out) {
-    each_scale_group<Vector64>(codes, scales, global, blocks, out, 2 * kBlock, finite_to_bf16<kStreams>,
-                               decode_to_bf16);
-  }
-
- private:
-  static __m128i load16(const unsigned char *from) {
-    return _mm_loadu_si128(reinterpret_cast<const __m128i *>(from));
-  }
-  static Vector bytes(int x) { return _mm512_set1_epi8(static_cast<char>(x)); }
-  static Vector spread(const unsigned char *table) { return _mm512_broadcast_i32x4(load16(table)); }
-  static Vector shuffled(Vector x, __m128i order) { return _mm512_shuffle_epi8(x, _mm512_broadcast_i32x4(order)); }
-
-  template <bool kStreams>
   static void finite_to_f32(const unsigned char *codes, const float *scales, int64_t blocks, unsigned char *out) {
     const __m512 values = _mm512_loadu_ps(kCodeValues);
     const Vector word = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1);
@@ -175,6 +153,14 @@ struct Vector64 {
                               {{_mm512_permutexvar_epi16(_mm512_or_si512(code, second), table)}});
     }
   }
+
+ private:
+  static __m128i load16(const unsigned char *from) {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i *>(from));
+  }
+  static Vector bytes(int x) { return _mm512_set1_epi8(static_cast<char>(x)); }
+  static Vector spread(const unsigned char *table) { return _mm512_broadcast_i32x4(load16(table)); }
+  static Vector shuffled(Vector x, __m128i order) { return _mm512_shuffle_epi8(x, _mm512_broadcast_i32x4(order)); }
 
   // To bfloat16, nearest even, in lanes of 32 bits; no lane is NaN.
   static Vector rounded(__m512 x) {

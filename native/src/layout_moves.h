@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "layout_kernel.h"
+#include "layout_values.h"
 
 namespace sparkfp4 {
 namespace {
@@ -388,8 +389,8 @@ constexpr LayoutKernel layout_kernel() {
            moves<MarlinScales, V, true>()},
           stream_lines<V>,
           V::fence,
-          {V::template to_f32<false>, V::template to_f32<true>},
-          {V::template to_bf16<false>, V::template to_bf16<true>}};
+          {values_to_f32<V, false>, values_to_f32<V, true>},
+          {values_to_bf16<V, false>, values_to_bf16<V, true>}};
 }
 
 }  // namespace

@@ -150,44 +150,6 @@ struct Vector16 {
   }
 
   template <bool kStreams>
-  static void to_f32(const unsigned char *codes, const unsigned char *scales, float global, int64_t blocks,
-                     unsigned char *out) {
-    each_scale_group<Vector16>(codes, scales, global, blocks, out, 4 * kBlock, finite_to_f32<kStreams>,
-                               decode_to_f32);
-  }
-
-  template <bool kStreams>
-  static void to_bf16(const unsigned char *codes, const unsigned char *scales, float global, int64_t blocks,
-                      unsigned char *out) {
-    each_scale_group<Vector16>(codes, scales, global, blocks, out, 2 * kBlock, finite_to_bf16<kStreams>,
-                               decode_to_bf16);
-  }
-
- private:
-  template <typename T>
-  static Vector shuffled_as(Vector x, Vector y, T order) {
-    T a = reinterpret_cast<T>(x);
-    T b = reinterpret_cast<T>(y);
-#ifdef __clang__
-    T result = a;
-    constexpr int kSize = sizeof(T) / sizeof(a[0]);
-    for (int i = 0; i < kSize; i++) {
-      result[i] = order[i] < kSize ? a[order[i]] : b[order[i] - kSize];
-    }
-
-    return reinterpret_cast<Vector>(result);
-#else
-    return reinterpret_cast<Vector>(__builtin_shuffle(a, b, order));
-#endif
-  }
-
-  static Floats4 products(const unsigned char *codes, float scale) {
-    const float *low = kPairs.of[codes[0]];
-    const float *high = kPairs.of[codes[1]];
-    return Floats4{low[0], low[1], high[0], high[1]} * scale;
-  }
-
-  template <bool kStreams>
   static void finite_to_f32(const unsigned char *codes, const float *scales, int64_t blocks, unsigned char *out) {
     for (int64_t block = 0; block < blocks; block++, codes += kPackedBlock, out += 4 * kBlock) {
       Line<Vector16> line;
@@ -212,6 +174,30 @@ struct Vector16 {
 
       put<Vector16, kStreams>(out, line);
     }
+  }
+
+ private:
+  template <typename T>
+  static Vector shuffled_as(Vector x, Vector y, T order) {
+    T a = reinterpret_cast<T>(x);
+    T b = reinterpret_cast<T>(y);
+#ifdef __clang__
+    T result = a;
+    constexpr int kSize = sizeof(T) / sizeof(a[0]);
+    for (int i = 0; i < kSize; i++) {
+      result[i] = order[i] < kSize ? a[order[i]] : b[order[i] - kSize];
+    }
+
+    return reinterpret_cast<Vector>(result);
+#else
+    return reinterpret_cast<Vector>(__builtin_shuffle(a, b, order));
+#endif
+  }
+
+  static Floats4 products(const unsigned char *codes, float scale) {
+    const float *low = kPairs.of[codes[0]];
+    const float *high = kPairs.of[codes[1]];
+    return Floats4{low[0], low[1], high[0], high[1]} * scale;
   }
 
   // To bfloat16, nearest even, in the upper half of each lane; no lane is NaN.

@@ -62,5 +62,20 @@ __attribute__((always_inline)) inline void each_scale_group(const unsigned char 
   }
 }
 
+// DecodeFunctions by V, whose own take scales that are all finite.
+template <typename V, bool kStreams>
+void values_to_f32(const unsigned char *codes, const unsigned char *scales, float global, int64_t blocks,
+                   unsigned char *out) {
+  each_scale_group<V>(codes, scales, global, blocks, out, 4 * kBlock, V::template finite_to_f32<kStreams>,
+                      decode_to_f32);
+}
+
+template <typename V, bool kStreams>
+void values_to_bf16(const unsigned char *codes, const unsigned char *scales, float global, int64_t blocks,
+                    unsigned char *out) {
+  each_scale_group<V>(codes, scales, global, blocks, out, 2 * kBlock, V::template finite_to_bf16<kStreams>,
+                      decode_to_bf16);
+}
+
 }  // namespace
 }  // namespace sparkfp4

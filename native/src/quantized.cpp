@@ -106,6 +106,12 @@ class Scales {
     }
   }
 
+  float scale(int64_t scale_row, int64_t index) const {
+    float scale;
+    spread_row(scheme_.scales, scales_ + scale_row * row_bytes_, 1, index, 1, &scale);
+    return scale;
+  }
+
  private:
   // The scales of the blocks that follow, for the next chunk.
   void prefetch(const unsigned char *row_scales, int64_t next, int64_t blocks) const {
@@ -147,7 +153,7 @@ sparkfp4_status find_non_finite(sparkfp4_codes codes, const unsigned char *sourc
   return SPARKFP4_NON_FINITE;
 }
 
-// Calls work(codes, block_scales, blocks) for each chunk of a segment; it gives the largest magnitude.
+// Calls work(scales, codes, first_block, blocks) for each chunk of a segment; it gives the largest magnitude.
 template <typename Work>
 sparkfp4_status each_chunk(const sparkfp4_scheme &scheme, const sparkfp4_quantized_segment &segment, int64_t number,
                            int64_t cols, sparkfp4_position *non_finite, Work work) {
@@ -158,12 +164,12 @@ sparkfp4_status each_chunk(const sparkfp4_scheme &scheme, const sparkfp4_quantiz
 
   Scales scales(scheme, segment.scales, cols);
   const unsigned char *codes = static_cast<const unsigned char *>(segment.codes);
-  float block_scales[kChunk];
   for (int64_t first = 0; first < blocks; first += kChunk) {
     int64_t count = blocks - first < kChunk ? blocks - first : kChunk;
-    scales.spread(first, count, block_scales);
     const unsigned char *source = codes + first * block_bytes(scheme.codes);
-    if (work(source, block_scales, count) >= F32::kInfinity) {
+    if (work(scales, source, first, count) >= F32::kInfinity) {
+      float block_scales[kChunk];
+      scales.spread(first, count, block_scales);
       return find_non_finite(scheme.codes, source, block_scales, number, first, non_finite);
     }
   }
@@ -191,8 +197,10 @@ sparkfp4_status sparkfp4_quantized_amax(sparkfp4_tier tier, const sparkfp4_schem
 
   uint32_t largest = 0;
   CodeAmaxFunction code_amax = chosen->code_amax[scheme->codes];
+  float block_scales[kChunk];
   for (int64_t i = 0; i < segment_count; i++) {
-    auto work = [&](const unsigned char *source, const float *block_scales, int64_t blocks) {
+    auto work = [&](const Scales &of_segment, const unsigned char *source, int64_t first, int64_t blocks) {
+      of_segment.spread(first, blocks, block_scales);
       uint32_t magnitude = code_amax(source, block_scales, blocks);
       largest = magnitude > largest ? magnitude : largest;
       return magnitude;
@@ -237,28 +245,31 @@ sparkfp4_status sparkfp4_quantized_encode(sparkfp4_tier tier, sparkfp4_recipe re
   task.row_blocks = cols / kBlock;
   task.packed = static_cast<unsigned char *>(packed);
   task.scales = static_cast<unsigned char *>(scales);
+  float block_scales[kChunk];
+  task.block_scales = block_scales;
   E4m3Tables e4m3_tables;
   uint32_t e4m3_offsets[kChunk];
+  task.e4m3_offsets = e4m3_offsets;
   for (int64_t i = 0; i < segment_count; i++) {
     ErrorLanes lanes = {};
     task.sums = sums == nullptr ? nullptr : &lanes;
-    task.first_block = 0;
     bool shared = search == SPARKFP4_RTN && tier != SPARKFP4_SCALAR &&
                   e4m3_tables.begin(*scheme, segments[i].rows, cols, kChunk);
     task.e4m3_tables = shared ? e4m3_tables.get() : nullptr;
-    auto work = [&](const unsigned char *source, const float *block_scales, int64_t blocks) {
+    auto work = [&](const Scales &of_segment, const unsigned char *source, int64_t first, int64_t blocks) {
       if (shared) {
-        e4m3_tables.spread(task.first_block, blocks, e4m3_offsets);
-        task.e4m3_offsets = e4m3_offsets;
+        auto scale = [&](int64_t row, int64_t index) { return of_segment.scale(row, index); };
+        e4m3_tables.spread(first, blocks, scale, e4m3_offsets);
+      } else {
+        of_segment.spread(first, blocks, block_scales);
       }
 
       task.source = source;
-      task.block_scales = block_scales;
+      task.first_block = first;
       task.blocks = blocks;
       uint32_t magnitude = encode(task);
       task.packed += blocks * kPackedBlock;
       task.scales += blocks;
-      task.first_block += blocks;
       return magnitude;
     };
     sparkfp4_status status = each_chunk(*scheme, segments[i], i, cols, non_finite, work);

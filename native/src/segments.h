@@ -41,7 +41,19 @@ static inline bool add_elements(int64_t rows, int64_t cols, int64_t *total) {
          !__builtin_add_overflow(*total, elements, total) && *total <= INT64_MAX / 4;
 }
 
-// All elements; -1 where an argument is out of its range.
+// All elements of segments that are valid; -1 where cols is out of its range, or there are too many.
+static inline int64_t total_elements(const sparkfp4_segment *segments, int64_t segment_count, int64_t cols) {
+  int64_t total = 0;
+  for (int64_t i = 0; i < segment_count; i++) {
+    if (!add_elements(segments[i].count, cols, &total)) {
+      return -1;
+    }
+  }
+
+  return cols < 0 || cols % kBlock != 0 ? -1 : total;
+}
+
+// The same of a quantized source, whose segments are looked at too.
 static inline int64_t total_elements(const sparkfp4_quantized_segment *segments, int64_t segment_count, int64_t cols) {
   if (segment_count < 0 || (segment_count > 0 && segments == nullptr)) {
     return -1;

@@ -26,6 +26,7 @@ struct SharedStrip {
   typename Isa::Int thresholds;
   typename Isa::Int d;
   typename Isa::Int scales;
+  typename Isa::Int source_scale;  // as its entry has it
   alignas(64) uint32_t places[Isa::kWidth];  // of the blocks' entries
   bool normal;  // no magnitude is zero or subnormal
 };
@@ -35,17 +36,19 @@ constexpr uint32_t in_all_bytes(uint32_t byte) { return 0x01010101 * byte; }
 
 // kFilled entries from first on.
 template <typename Isa, sparkfp4_recipe kRecipe>
-static void fill_entries(E4m3Table *table, uint32_t first, float source_scale, float global_scale) {
+static void fill_entries(E4m3Table *table, uint32_t first, float global_scale) {
   using Int = typename Isa::Int;
   using Float = typename Isa::Float;
   // As strips' entries are, so that the transposition that takes those apart makes these.
   static constexpr unsigned char kByQuarters[2][16] = {{0, 2, 4, 6, 1, 3, 5, 7},
                                                        {0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15}};
-  bool scaled = source_scale >= kMinScale && source_scale < kMaxShiftedScale;
-  Float scale = Isa::set_float(scaled ? source_scale : 1.0f);
+  bool scaled = table->source_scale >= kMinScale && table->source_scale < kMaxShiftedScale;
+  Float scale = Isa::set_float(scaled ? table->source_scale : 1.0f);
   for (uint32_t from = first; from < first + E4m3Table::kFilled; from += Isa::kWidth) {
     Int codes = Isa::add_int(Isa::load_bytes(kByQuarters[Isa::kWidth == 16]), Isa::set(from));
-    Float amax = Isa::mul(e4m3_value<Isa>(Isa::template shift_left<20>(codes)), scale);
+    // NaN for the largest number: as 480 it would be out of the range of the shorter way of all other thresholds.
+    Int numbers = Isa::min_u32(codes, Isa::set(0x7e));
+    Float amax = Isa::mul(e4m3_value<Isa>(Isa::template shift_left<20>(numbers)), scale);
     Factors<Isa> block = factors<Isa, kRecipe, E4m3>(amax, 6.0f, global_scale);
     Int last[kThresholds];
     thresholds_of_e4m3<Isa>(block.d, scale, last);
@@ -67,7 +70,8 @@ static void fill_entries(E4m3Table *table, uint32_t first, float source_scale, f
     Int thresholds = Isa::add_u8(Isa::bit_or(low, high), Isa::set(0xf9f90101));
     Int scales = Isa::select_int(known, Isa::bit_or(block.bytes, Isa::set(E4m3Entry::kKnown)),
                                  Isa::set(E4m3Entry::kUnfit));
-    Int lanes[4] = {Isa::add_u8(thresholds, thresholds), Isa::as_int(block.d), scales, Isa::set(0)};
+    Int shifted_scale = Isa::as_int(Isa::mul(scale, Isa::set_float(0x1p120f)));
+    Int lanes[4] = {Isa::add_u8(thresholds, thresholds), Isa::as_int(block.d), scales, shifted_scale};
     Int entries[4];
     Isa::transpose_quarters(lanes, entries);
     for (int i = 0; i < 4; i++) {
@@ -92,6 +96,7 @@ SPARKFP4_INLINE void load_entries(const unsigned char *tables, SharedStrip<Isa> 
   strip->thresholds = lanes[0];
   strip->d = lanes[1];
   strip->scales = lanes[2];
+  strip->source_scale = lanes[3];
 }
 
 template <typename Isa>
@@ -149,10 +154,13 @@ SPARKFP4_INLINE Squares<Isa> two_shared_squares(const typename Isa::Int *doubled
   Squares<Isa> both[2];
 #pragma GCC unroll 2
   for (int i = 0; i < 2; i++) {
-    // The magnitude at bit 4 of its word, then at bit 20 of the lane.
-    Int word = Isa::multiply_byte_pairs(doubled[kElement % 2 + 2 * i],
-                                        Isa::set(kByte % 2 == 0 ? 0x00080008 : 0x08000800));
-    Int shifted = kByte < 2 ? Isa::template shift_left<16>(word) : Isa::bit_and(word, Isa::set(0xffff0000));
+    // The magnitude to the upper word, then at bit 20 of the lane, with nothing below.
+    Int word = doubled[kElement % 2 + 2 * i];
+    if constexpr (kByte < 2) {
+      word = Isa::template shift_left<16>(word);
+    }
+
+    Int shifted = Isa::multiply_byte_pairs(word, Isa::set(kByte % 2 == 0 ? 0x00080000 : 0x08000000));
     typename Isa::Float value = kNormal ? Isa::as_float(shifted) : e4m3_value<Isa>(shifted);
     typename Isa::Float w = Isa::mul(value, scale);
     typename Isa::Float nearest = Isa::mul(Isa::e2m1_magnitude(Isa::template shift_right<4 * kElement>(codes[i])), d);
@@ -164,13 +172,12 @@ SPARKFP4_INLINE Squares<Isa> two_shared_squares(const typename Isa::Int *doubled
 }
 
 template <typename Isa, bool kNormal>
-SPARKFP4_INLINE Squares<Isa> shared_squares(const SharedStrip<Isa> &strip, const typename Isa::Int *codes,
-                                            const float *block_scales) {
+SPARKFP4_INLINE Squares<Isa> shared_squares(const SharedStrip<Isa> &strip, const typename Isa::Int *codes) {
   using Float = typename Isa::Float;
   Float d = Isa::as_float(strip.d);
-  Float scale = Isa::as_float(Isa::by_quarters(Isa::load(reinterpret_cast<const unsigned char *>(block_scales))));
-  if constexpr (kNormal) {
-    scale = Isa::mul(scale, Isa::set_float(0x1p120f));
+  Float scale = Isa::as_float(strip.source_scale);
+  if constexpr (!kNormal) {
+    scale = Isa::mul(scale, Isa::set_float(0x1p-120f));
   }
 
   const typename Isa::Int *m = strip.doubled;
@@ -188,8 +195,7 @@ SPARKFP4_INLINE Squares<Isa> shared_squares(const SharedStrip<Isa> &strip, const
 
 // Writes a strip's codes; gives its squares where kSums is true.
 template <typename Isa, bool kNormal, bool kSums>
-SPARKFP4_INLINE Squares<Isa> finish_shared(const SharedStrip<Isa> &strip, const float *block_scales,
-                                           unsigned char *packed) {
+SPARKFP4_INLINE Squares<Isa> finish_shared(const SharedStrip<Isa> &strip, unsigned char *packed) {
   using Int = typename Isa::Int;
   Int all = strip.thresholds;
   Int thresholds[4] = {Isa::template repeat_byte<0>(all), Isa::template repeat_byte<1>(all),
@@ -204,7 +210,7 @@ SPARKFP4_INLINE Squares<Isa> finish_shared(const SharedStrip<Isa> &strip, const 
   Int codes[2] = {Isa::join_high_halves(high[0], high[1]), Isa::join_high_halves(high[2], high[3])};
   Isa::store_pairs_by_quarters(packed, codes[0], codes[1]);
   if constexpr (kSums) {
-    return shared_squares<Isa, kNormal>(strip, codes, block_scales);
+    return shared_squares<Isa, kNormal>(strip, codes);
   } else {
     return {Isa::set_float(0), Isa::set_float(0)};
   }
@@ -218,12 +224,10 @@ static bool find_entries(const EncodeTask &group, SharedStrip<Isa> *strips) {
     uint32_t missing = Isa::lanes(Isa::less_int(strips[i].scales, Isa::set(1)));
     while (missing != 0) {
       int lane = __builtin_ctz(missing);
-      int block = i * Isa::kWidth + block_of_lane<Isa>(lane);
-      uint32_t offset = group.e4m3_offsets[block];
+      uint32_t offset = group.e4m3_offsets[i * Isa::kWidth + block_of_lane<Isa>(lane)];
       E4m3Table *table = reinterpret_cast<E4m3Table *>(group.e4m3_tables + offset);
       uint32_t magnitude = (strips[i].places[lane] - offset) / sizeof(E4m3Entry);
-      fill_entries<Isa, kRecipe>(table, magnitude / E4m3Table::kFilled * E4m3Table::kFilled, group.block_scales[block],
-                                 group.global_scale);
+      fill_entries<Isa, kRecipe>(table, magnitude / E4m3Table::kFilled * E4m3Table::kFilled, group.global_scale);
       load_entries<Isa>(group.e4m3_tables, &strips[i]);
       missing = Isa::lanes(Isa::less_int(strips[i].scales, Isa::set(1)));
     }
@@ -240,6 +244,14 @@ static bool find_entries(const EncodeTask &group, SharedStrip<Isa> *strips) {
   return true;
 }
 
+// The scales of blocks as the way of all sources has them.
+static inline void spread_shared_scales(const EncodeTask &task, int64_t blocks, float *block_scales) {
+  for (int64_t i = 0; i < blocks; i++) {
+    const auto *table = reinterpret_cast<const E4m3Table *>(task.e4m3_tables + task.e4m3_offsets[i]);
+    block_scales[i] = table->source_scale;
+  }
+}
+
 // The lanes of a task's sums in the strips' order, and back.
 template <typename Isa>
 SPARKFP4_INLINE void order_lanes(const ErrorLanes &from, ErrorLanes *to, bool back) {
@@ -250,12 +262,10 @@ SPARKFP4_INLINE void order_lanes(const ErrorLanes &from, ErrorLanes *to, bool ba
   }
 }
 
-// Encodes kGroup strips, the first of which has lane 0. False, with nothing done that matters, where one of the blocks
-// has no entry: one whose largest magnitude or whose scale is out of the ordinary, or which has NaN.
-template <typename Isa, sparkfp4_recipe kRecipe, bool kSums, int kStrips>
-SPARKFP4_INLINE bool encode_shared_group(const EncodeTask &group, ErrorLanes *lanes) {
+// The first step with a group of strips: which entries its blocks have.
+template <typename Isa, int kStrips>
+SPARKFP4_INLINE void load_shared_group(const EncodeTask &group, SharedStrip<Isa> *strips) {
   constexpr int kStripBytes = Isa::kWidth * kBlock;
-  SharedStrip<Isa> strips[kStrips];
   for (int i = 0; i < kStrips; i++) {
     const unsigned char *source = group.source + i * kStripBytes;
 #pragma GCC unroll 4
@@ -271,18 +281,24 @@ SPARKFP4_INLINE bool encode_shared_group(const EncodeTask &group, ErrorLanes *la
 
     load_shared<Isa>(source, group.e4m3_offsets + i * Isa::kWidth, &strips[i]);
   }
+}
 
-  // Step by step, for each is a long chain of operations.
+// The second step: whether all blocks have entries, which are then loaded. Not those whose largest magnitude or whose
+// scale is out of the ordinary, nor those with NaN.
+template <typename Isa, sparkfp4_recipe kRecipe, int kStrips>
+SPARKFP4_INLINE bool load_shared_entries(const EncodeTask &group, SharedStrip<Isa> *strips) {
   typename Isa::Int known = Isa::set(E4m3Entry::kKnown);
   for (int i = 0; i < kStrips; i++) {
     load_entries<Isa>(group.e4m3_tables, &strips[i]);
     known = Isa::bit_and(known, strips[i].scales);
   }
 
-  if (Isa::any_0(known) && !find_entries<Isa, kRecipe, kStrips>(group, strips)) {
-    return false;
-  }
+  return !Isa::any_0(known) || find_entries<Isa, kRecipe, kStrips>(group, strips);
+}
 
+// The last step with a group, the first of whose strips has lane 0.
+template <typename Isa, bool kSums, int kStrips>
+SPARKFP4_INLINE void finish_shared_group(const EncodeTask &group, const SharedStrip<Isa> *strips, ErrorLanes *lanes) {
   typename Isa::Int scales[kStrips];
 #pragma GCC unroll 4
   for (int i = 0; i < kStrips; i++) {
@@ -292,16 +308,13 @@ SPARKFP4_INLINE bool encode_shared_group(const EncodeTask &group, ErrorLanes *la
   Isa::store_bytes_by_quarters(group.scales, scales);
   for (int i = 0; i < kStrips; i++) {
     unsigned char *packed = group.packed + i * Isa::kWidth * kPackedBlock;
-    const float *block_scales = group.block_scales + i * Isa::kWidth;
-    Squares<Isa> total = strips[i].normal ? finish_shared<Isa, true, kSums>(strips[i], block_scales, packed)
-                                          : finish_shared<Isa, false, kSums>(strips[i], block_scales, packed);
+    Squares<Isa> total = strips[i].normal ? finish_shared<Isa, true, kSums>(strips[i], packed)
+                                          : finish_shared<Isa, false, kSums>(strips[i], packed);
     if constexpr (kSums) {
       Isa::accumulate(lanes->squares + i * Isa::kWidth % kLanes, total.weight);
       Isa::accumulate(lanes->errors + i * Isa::kWidth % kLanes, total.error);
     }
   }
-
-  return true;
 }
 
 }  // namespace sparkfp4

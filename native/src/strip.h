@@ -256,30 +256,47 @@ static uint32_t encode_shared(const EncodeTask &task) {
   constexpr int kGroupBlocks = kGroup * Isa::kWidth;
   EncodeTask group = task;
   group.blocks = kGroupBlocks;
+  float block_scales[kGroupBlocks];
+  group.block_scales = block_scales;
   typename Isa::Int largest = Isa::set(0);
   ErrorLanes lanes = {};
   if (kSums) {
     order_lanes<Isa>(*task.sums, &lanes, false);
   }
 
+  // A group is loaded before the one in front of it is finished: each step waits for a long chain of operations.
+  SharedStrip<Isa> strips[2][kGroup];
   int64_t left = task.blocks;
-  for (; left >= kGroupBlocks; left -= kGroupBlocks) {
-    if (!encode_shared_group<Isa, kRecipe, kSums, kGroup>(group, &lanes)) {
+  if (left >= kGroupBlocks) {
+    load_shared_group<Isa, kGroup>(group, strips[0]);
+  }
+
+  for (int i = 0; left >= kGroupBlocks; left -= kGroupBlocks, i ^= 1) {
+    bool known = load_shared_entries<Isa, kRecipe, kGroup>(group, strips[i]);
+    EncodeTask next = group;
+    next.source += kGroupBlocks * E4m3::kBlockBytes;
+    next.e4m3_offsets += kGroupBlocks;
+    next.packed += kGroupBlocks * kPackedBlock;
+    next.scales += kGroupBlocks;
+    if (left >= 2 * kGroupBlocks) {
+      load_shared_group<Isa, kGroup>(next, strips[i ^ 1]);
+    }
+
+    if (known) {
+      finish_shared_group<Isa, kSums, kGroup>(group, strips[i], &lanes);
+    } else {
       if (kSums) {
         order_lanes<Isa>(lanes, task.sums, true);
       }
 
+      spread_shared_scales(group, kGroupBlocks, block_scales);
       encode_group<Isa, kRecipe, E4m3, kSums, false>(group, &largest);
       if (kSums) {
         order_lanes<Isa>(*task.sums, &lanes, false);
       }
     }
 
-    group.source += kGroupBlocks * E4m3::kBlockBytes;
-    group.block_scales += kGroupBlocks;
-    group.e4m3_offsets += kGroupBlocks;
-    group.packed += kGroupBlocks * kPackedBlock;
-    group.scales += kGroupBlocks;
+    group = next;
   }
 
   if (kSums) {
@@ -287,6 +304,7 @@ static uint32_t encode_shared(const EncodeTask &task) {
   }
 
   group.blocks = left;
+  spread_shared_scales(group, left, block_scales);
   uint32_t rest = encode_blocks<Isa, kRecipe, E4m3, kSums, false>(group);
   uint32_t main = Isa::reduce_max_u32(largest);
   return rest > main ? rest : main;

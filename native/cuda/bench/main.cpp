@@ -4,144 +4,25 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <functional>
-#include <random>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "measure.h"
 #include "sparkfp4_cuda.h"
+#include "units.h"
 
 // Keys, queries and latents, beside the device's copy of as many bytes.
 void bench_keys(int rounds);
+void bench_host(int rounds);
 
 namespace {
 
-constexpr int64_t kCols = 7168;
 constexpr double kGiga = 1e9;
 
-void check(int error, const char *what) {
-  if (error != 0) {
-    std::fprintf(stderr, "Cannot %s: %d, %s\n", what, error, sparkfp4_cuda_error());
-    std::exit(1);
-  }
-}
-
-unsigned char *device_bytes(int64_t bytes) {
-  unsigned char *memory;
-  check(cudaMalloc(reinterpret_cast<void **>(&memory), bytes), "allocate device memory");
-  return memory;
-}
-
-// Gaussian weights of deviation 0.02, as bfloat16; repeated, so that a bench begins soon.
-std::vector<unsigned char> weights(int64_t elements) {
-  std::vector<unsigned char> data(2 * elements);
-  std::mt19937 random(1);
-  std::normal_distribution<float> normal(0, 0.02f);
-  int64_t drawn = std::min<int64_t>(elements, 4 << 20);
-  for (int64_t i = 0; i < drawn; i++) {
-    float w = normal(random);
-    std::memcpy(&data[2 * i], reinterpret_cast<unsigned char *>(&w) + 2, 2);
-  }
-
-  for (int64_t at = drawn; at < elements; at += drawn) {
-    std::memcpy(&data[2 * at], data.data(), 2 * std::min(drawn, elements - at));
-  }
-
-  return data;
-}
-
-// As many units as make a multiple of the second-level cache, which take turns.
-struct Units {
-  int64_t rows;  // of each of two segments
-  int count;
-  std::vector<unsigned char *> bf16;
-  std::vector<unsigned char *> fp8;
-  std::vector<unsigned char *> f32_scales;
-  std::vector<unsigned char *> e8m0_scales;
-  std::vector<unsigned char *> bf16_scales;
-  std::vector<unsigned char *> packed;
-  std::vector<unsigned char *> scales;
-  unsigned char *workspace;
-  unsigned char *outcome;
-  sparkfp4_error_sums *sums;
-  float *importance;
-  float amax;
-
-  int64_t elements() const { return 2 * rows * kCols; }
-
-  Units(int64_t rows, int count) : rows(rows), count(count), amax(0) {
-    std::vector<unsigned char> host = weights(elements());
-    std::vector<unsigned char> codes(elements());
-    for (int64_t i = 0; i < elements(); i++) {
-      uint32_t bits = static_cast<uint32_t>(host[2 * i] | host[2 * i + 1] << 8) << 16;
-      float w;
-      std::memcpy(&w, &bits, 4);
-      amax = std::fmax(amax, std::fabs(w));
-      float scaled = std::fmin(std::fabs(w) * 4480 * 0x1p-120f, 448 * 0x1p-120f);
-      std::memcpy(&bits, &scaled, 4);
-      codes[i] = static_cast<unsigned char>((bits >> 20 & 0x7f) | (w < 0 ? 0x80 : 0));
-    }
-
-    std::vector<float> f32(elements() / 128);
-    std::vector<unsigned char> e8m0(elements() / 32);
-    std::vector<uint16_t> halves(elements() / 32);
-    for (size_t i = 0; i < f32.size(); i++) {
-      f32[i] = 1e-4f * (1 + (i % 7) / 8.0f + (i % 1001) * 1e-5f);
-    }
-
-    for (size_t i = 0; i < e8m0.size(); i++) {
-      e8m0[i] = static_cast<unsigned char>(112 + i % 8);
-      halves[i] = static_cast<uint16_t>(0x3c00 + i % 128);
-    }
-
-    for (int i = 0; i < count; i++) {
-      bf16.push_back(copied(host.data(), 2 * elements()));
-      fp8.push_back(copied(codes.data(), elements()));
-      f32_scales.push_back(copied(f32.data(), static_cast<int64_t>(4 * f32.size())));
-      e8m0_scales.push_back(copied(e8m0.data(), static_cast<int64_t>(e8m0.size())));
-      bf16_scales.push_back(copied(halves.data(), static_cast<int64_t>(2 * halves.size())));
-      packed.push_back(device_bytes(2 * elements()));
-      scales.push_back(device_bytes(elements() / 16));
-    }
-
-    workspace = device_bytes(sparkfp4_cuda_workspace_bytes(2));
-    outcome = device_bytes(sizeof(sparkfp4_cuda_outcome));
-    sums = reinterpret_cast<sparkfp4_error_sums *>(device_bytes(2 * sizeof(sparkfp4_error_sums)));
-    std::vector<float> h(16 * kCols);
-    for (size_t i = 0; i < h.size(); i++) {
-      h[i] = 0.1f + (i * 37 % 101) / 50.0f;
-    }
-
-    importance = reinterpret_cast<float *>(copied(h.data(), static_cast<int64_t>(4 * h.size())));
-  }
-
-  ~Units() {
-    for (const auto *all : {&bf16, &fp8, &f32_scales, &e8m0_scales, &bf16_scales, &packed, &scales}) {
-      for (unsigned char *memory : *all) {
-        cudaFree(memory);
-      }
-    }
-
-    cudaFree(workspace);
-    cudaFree(outcome);
-    cudaFree(sums);
-    cudaFree(importance);
-  }
-
-  static unsigned char *copied(const void *from, int64_t bytes) {
-    unsigned char *memory = device_bytes(bytes);
-    check(cudaMemcpy(memory, from, bytes, cudaMemcpyHostToDevice), "copy to the device");
-    return memory;
-  }
-};
-
-struct Work {
+struct UnitWork {
   std::string name;
   double bytes;  // an element, read and written
   std::function<int(int unit)> run;
@@ -152,9 +33,9 @@ struct Work {
 class Bench {
  public:
   Bench(Units &units, int rounds, std::string only) : units_(units), rounds_(rounds), only_(std::move(only)) {
-    check(cudaStreamCreate(&stream_), "create a stream");
-    check(cudaEventCreate(&start_), "create an event");
-    check(cudaEventCreate(&end_), "create an event");
+    require(cudaStreamCreate(&stream_), "create a stream");
+    require(cudaEventCreate(&start_), "create an event");
+    require(cudaEventCreate(&end_), "create an event");
   }
 
   void add(const std::string &name, double bytes, std::function<int(int)> run, int repeats = 0) {
@@ -167,16 +48,16 @@ class Bench {
 
   void run(const char *title) {
     for (int round = -1; round < rounds_; round++) {
-      for (Work &work : works_) {
-        check(cudaEventRecord(start_, stream_), "record");
+      for (UnitWork &work : works_) {
+        require(cudaEventRecord(start_, stream_), "record");
         for (int i = 0; i < work.repeats; i++) {
-          check(work.run(i % units_.count), work.name.c_str());
+          require(work.run(i % units_.count), work.name.c_str());
         }
 
-        check(cudaEventRecord(end_, stream_), "record");
-        check(cudaEventSynchronize(end_), "synchronize");
+        require(cudaEventRecord(end_, stream_), "record");
+        require(cudaEventSynchronize(end_), "synchronize");
         float milliseconds;
-        check(cudaEventElapsedTime(&milliseconds, start_, end_), "read the time");
+        require(cudaEventElapsedTime(&milliseconds, start_, end_), "read the time");
         if (round >= 0) {
           work.seconds.push_back(milliseconds * 1e-3 / work.repeats);
         }
@@ -189,13 +70,12 @@ class Bench {
                 static_cast<long>(units_.rows), static_cast<long>(kCols));
     std::printf("| work | bytes moved an element | microseconds | 10^9 elements/s | GB/s moved | of the copy's |\n");
     std::printf("| --- | --- | --- | --- | --- | --- |\n");
-    for (Work &work : works_) {
-      std::sort(work.seconds.begin(), work.seconds.end());
-      double median = work.seconds[work.seconds.size() / 2];
-      double moved = work.bytes * elements / kGiga / median;
+    for (UnitWork &work : works_) {
+      double seconds = median(work.seconds);
+      double moved = work.bytes * elements / kGiga / seconds;
       copy = copy == 0 ? moved : copy;
-      std::printf("| %s | %.4f | %.1f | %.0f | %.0f | %.1f %% |\n", work.name.c_str(), work.bytes, 1e6 * median,
-                  elements / kGiga / median, moved, 100 * moved / copy);
+      std::printf("| %s | %.4f | %.1f | %.0f | %.0f | %.1f %% |\n", work.name.c_str(), work.bytes, 1e6 * seconds,
+                  elements / kGiga / seconds, moved, 100 * moved / copy);
     }
 
     std::fflush(stdout);
@@ -340,65 +220,8 @@ class Bench {
   cudaStream_t stream_;
   cudaEvent_t start_;
   cudaEvent_t end_;
-  std::vector<Work> works_;
+  std::vector<UnitWork> works_;
 };
-
-// Units of host memory, by threads that have a context each.
-void bench_host(int rounds) {
-  constexpr int64_t kRows = 2048;
-  constexpr int kUnits = 8;
-  int64_t elements = 2 * kRows * kCols;
-  std::vector<unsigned char> host = weights(elements);
-  std::printf("\nHost memory: amax and encode of units of %.1f MB, with error sums\n\n", 2 * elements / 1e6);
-  std::printf("| threads | search | GB/s of bf16, median of %d |\n| --- | --- | --- |\n", rounds);
-  for (int threads : {1, 2, 4, 8, 16}) {
-    std::vector<sparkfp4_cuda_context *> contexts(threads);
-    std::vector<std::vector<unsigned char>> sources(threads, host);
-    std::vector<std::vector<unsigned char>> packed(threads, std::vector<unsigned char>(elements / 2));
-    std::vector<std::vector<unsigned char>> scales(threads, std::vector<unsigned char>(elements / 16));
-    for (sparkfp4_cuda_context *&context : contexts) {
-      check(sparkfp4_cuda_create(0, nullptr, &context), "create a context");
-    }
-
-    for (sparkfp4_search search : {SPARKFP4_RTN, SPARKFP4_SWEEP}) {
-      std::vector<double> rates;
-      for (int round = -1; round < rounds; round++) {
-        auto start = std::chrono::steady_clock::now();
-        std::vector<std::thread> all;
-        for (int t = 0; t < threads; t++) {
-          all.emplace_back([&, t] {
-            sparkfp4_segment segments[2] = {{sources[t].data(), kRows}, {sources[t].data() + elements, kRows}};
-            sparkfp4_cuda_choice choice = {search, nullptr};
-            for (int i = 0; i < kUnits; i++) {
-              sparkfp4_error_sums sums[2];
-              float amax;
-              sparkfp4_position position;
-              check(sparkfp4_cuda_encode_unit(contexts[t], SPARKFP4_MODELOPT, &choice, SPARKFP4_BF16, segments, 2,
-                                              kCols, packed[t].data(), scales[t].data(), sums, &amax, &position),
-                    "encode");
-            }
-          });
-        }
-
-        for (std::thread &thread : all) {
-          thread.join();
-        }
-
-        std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-        if (round >= 0) {
-          rates.push_back(2.0 * elements * kUnits * threads / kGiga / seconds.count());
-        }
-      }
-
-      std::sort(rates.begin(), rates.end());
-      std::printf("| %d | %s | %.1f |\n", threads, search == SPARKFP4_RTN ? "rtn" : "sweep", rates[rates.size() / 2]);
-    }
-
-    for (sparkfp4_cuda_context *context : contexts) {
-      sparkfp4_cuda_destroy(context);
-    }
-  }
-}
 
 }  // namespace
 
@@ -417,7 +240,7 @@ int main(int argc, char **argv) {
   }
 
   cudaDeviceProp properties;
-  check(cudaGetDeviceProperties(&properties, 0), "read the device's properties");
+  require(cudaGetDeviceProperties(&properties, 0), "read the device's properties");
   std::printf("%s, %d multiprocessors, %d MB of second-level cache\n", properties.name, properties.multiProcessorCount,
               properties.l2CacheSize >> 20);
   {

@@ -131,3 +131,21 @@ void require_same(const Encoded &expected, const Encoded &actual, const std::str
     fail(what + ": requantized " + std::to_string(expected.requantized) + " and " + std::to_string(actual.requantized));
   }
 }
+
+Encoded Results::read() const {
+  sparkfp4_cuda_outcome found;
+  Bytes bytes = outcome.read();
+  std::memcpy(&found, bytes.data(), sizeof found);
+  Encoded encoded = {};
+  encoded.status = static_cast<sparkfp4_cuda_status>(found.status);
+  encoded.position = found.non_finite;
+  encoded.requantized = found.requantized;
+  encoded.amax = found.amax;
+  encoded.packed = packed.read();
+  encoded.scales = scales.read();
+  bytes = sums.read();
+  encoded.sums.resize(bytes.size() / sizeof(sparkfp4_error_sums));
+  std::memcpy(encoded.sums.data(), bytes.data(), bytes.size());
+  workspace.read();
+  return encoded;
+}

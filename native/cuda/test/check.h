@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -109,6 +110,13 @@ inline float bits_float(uint32_t bits) {
   return x;
 }
 
+constexpr sparkfp4_dtype kTypes[] = {SPARKFP4_BF16, SPARKFP4_F16, SPARKFP4_F32};
+
+// Of segments of so many rows.
+inline int64_t elements_of(const std::vector<int64_t> &rows, int64_t cols) {
+  return cols * std::accumulate(rows.begin(), rows.end(), int64_t{0});
+}
+
 inline int element_bytes(sparkfp4_dtype dtype) {
   return dtype == SPARKFP4_F32 ? 4 : 2;
 }
@@ -130,6 +138,25 @@ struct Encoded {
   int64_t requantized;
 };
 
+// What an enqueued encode writes.
+struct Results {
+  DeviceBytes packed;
+  DeviceBytes scales;
+  DeviceBytes sums;
+  DeviceBytes outcome;
+  DeviceBytes workspace;
+
+  Results(int64_t elements, size_t segments, size_t offset)
+      : packed(elements / 2, offset), scales(elements / 16, offset), sums(segments * sizeof(sparkfp4_error_sums)),
+        outcome(sizeof(sparkfp4_cuda_outcome)),
+        workspace(sparkfp4_cuda_workspace_bytes(static_cast<int64_t>(segments))) {}
+
+  sparkfp4_error_sums *device_sums() { return reinterpret_cast<sparkfp4_error_sums *>(sums.data()); }
+  sparkfp4_cuda_outcome *device_outcome() { return reinterpret_cast<sparkfp4_cuda_outcome *>(outcome.data()); }
+
+  Encoded read() const;
+};
+
 void require_same(const Encoded &expected, const Encoded &actual, const std::string &what);
 
 // Every kernel once over little data: for a sanitizer, under which the others would take hours.
@@ -139,6 +166,8 @@ void test_each_keys(sparkfp4_cuda_context *context);
 void test_keys(sparkfp4_cuda_context *context);
 void test_each_layouts(sparkfp4_cuda_context *context);
 void test_layouts(sparkfp4_cuda_context *context);
+void test_each_values(sparkfp4_cuda_context *context);
+void test_values(sparkfp4_cuda_context *context);
 void test_plain(sparkfp4_cuda_context *context);
 void test_all_bf16(sparkfp4_cuda_context *context);
 void test_quantized(sparkfp4_cuda_context *context);

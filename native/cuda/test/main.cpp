@@ -30,12 +30,15 @@ int main(int argc, char **argv) {
     test_each_mxfp4(all);
     test_each_keys(all);
     test_each_layouts(all);
+    test_each_values(all);
   };
   const Test kTests[] = {{"each", each},
                          {"each-keys", test_each_keys},
                          {"keys", test_keys},
                          {"each-layouts", test_each_layouts},
                          {"layouts", test_layouts},
+                         {"each-values", test_each_values},
+                         {"values", test_values},
                          {"plain", test_plain},
                          {"all-bf16", test_all_bf16},
                          {"quantized", test_quantized},

@@ -28,13 +28,13 @@ void compare_cast(sparkfp4_cuda_context *context, const QuantizedUnit &unit, spa
   require_same(expected, on_host, "host: " + what);
   OnDevice device(unit, offset);
   for (bool with_sums : {true, false}) {
-    Results results(unit, offset);
+    Results results(unit.elements(), unit.rows.size(), offset);
     require(sparkfp4_cuda_enqueue_cast_mxfp4(recipe, device.segments.data(), count, unit.cols, kmax,
                                              results.packed.data(), results.scales.data(),
                                              with_sums ? results.device_sums() : nullptr, results.device_outcome(),
                                              results.workspace.data(), nullptr) == SPARKFP4_CUDA_OK,
             "enqueue cast");
-    Encoded actual = results.read(unit);
+    Encoded actual = results.read();
     if (!with_sums) {
       actual.sums = expected.sums;
     }

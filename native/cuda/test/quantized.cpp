@@ -84,7 +84,7 @@ void compare(sparkfp4_cuda_context *context, const QuantizedUnit &unit, const Ca
 
   require_same(expected, on_host, "host: " + words(unit, call));
   OnDevice device(unit, offset);
-  Results results(unit, offset);
+  Results results(unit.elements(), unit.rows.size(), offset);
   DeviceBytes importance(call.importance_values * sizeof(float), 0, call.importance);
   choice.importance = call.importance == nullptr ? nullptr : reinterpret_cast<float *>(importance.data());
   sparkfp4_cuda_status status;
@@ -100,7 +100,7 @@ void compare(sparkfp4_cuda_context *context, const QuantizedUnit &unit, const Ca
   }
 
   require(status == SPARKFP4_CUDA_OK, "enqueue");
-  require_same(expected, results.read(unit), "device: " + words(unit, call));
+  require_same(expected, results.read(), "device: " + words(unit, call));
 }
 
 void compare_amax(sparkfp4_cuda_context *context, const QuantizedUnit &unit) {

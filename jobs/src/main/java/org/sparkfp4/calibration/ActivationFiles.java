@@ -17,9 +17,9 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.LocatedTensor;
+import org.sparkfp4.checkpoint.SourceFile;
 import org.sparkfp4.files.ChildPath;
 import org.sparkfp4.formats.Nvfp4;
-import org.sparkfp4.plan.SourceFile;
 import org.sparkfp4.safetensors.DType;
 
 /**

@@ -4,7 +4,7 @@ import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
-import org.sparkfp4.plan.SourceFile;
+import org.sparkfp4.checkpoint.SourceFile;
 
 /** Where activations come from. */
 interface ActivationSource {

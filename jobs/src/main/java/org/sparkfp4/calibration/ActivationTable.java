@@ -32,9 +32,9 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.FractionalType;
 import org.apache.spark.sql.types.IntegralType;
+import org.sparkfp4.checkpoint.SourceFile;
 import org.sparkfp4.files.RawFileSystem;
 import org.sparkfp4.formats.Nvfp4;
-import org.sparkfp4.plan.SourceFile;
 import org.sparkfp4.tables.SourceTable;
 import scala.collection.Seq;
 

@@ -10,11 +10,11 @@ import org.apache.hadoop.fs.Path;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.util.SerializableConfiguration;
+import org.sparkfp4.checkpoint.SourceFile;
 import org.sparkfp4.files.ChildPath;
 import org.sparkfp4.files.RawFileSystem;
 import org.sparkfp4.output.FileDigest;
 import org.sparkfp4.plan.PlannedImportance;
-import org.sparkfp4.plan.SourceFile;
 
 /**
  * Holds the files that errors are to be weighed by against the SHA-256 that the index has of them: a changed byte in them

@@ -5,7 +5,7 @@ import com.fasterxml.jackson.annotation.JsonProperty;
 import java.io.Serializable;
 import java.util.List;
 import java.util.Objects;
-import org.sparkfp4.plan.SourceFile;
+import org.sparkfp4.checkpoint.SourceFile;
 
 /**
  * {@code statistics.json}: what is in a folder of statistics. It is written last, so that a folder without it has none.

@@ -6,11 +6,11 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.sparkfp4.checkpoint.SourceFile;
 import org.sparkfp4.files.AtomicFile;
 import org.sparkfp4.output.OwnFolder;
 import org.sparkfp4.output.RunKind;
 import org.sparkfp4.output.StagingFolder;
-import org.sparkfp4.plan.SourceFile;
 
 /** The folder that statistics are written into. Without its index it has none, whatever files are there. */
 final class StatisticsOutput {

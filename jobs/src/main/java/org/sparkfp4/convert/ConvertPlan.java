@@ -3,7 +3,7 @@ package org.sparkfp4.convert;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
-import org.sparkfp4.plan.SourceFile;
+import org.sparkfp4.checkpoint.SourceFile;
 
 /**
  * What a conversion does, made from headers alone.

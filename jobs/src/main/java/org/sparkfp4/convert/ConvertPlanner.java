@@ -8,10 +8,10 @@ import java.util.Set;
 import java.util.stream.IntStream;
 import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.checkpoint.NaturalOrder;
+import org.sparkfp4.checkpoint.SourceFile;
 import org.sparkfp4.files.Sha256;
 import org.sparkfp4.layouts.ExpertLayout;
 import org.sparkfp4.layouts.ExternalWeights;
-import org.sparkfp4.plan.SourceFile;
 import org.sparkfp4.safetensors.TensorInfo;
 
 /** Makes the plan of a conversion from what the source's headers show. */

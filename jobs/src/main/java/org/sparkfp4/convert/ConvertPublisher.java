@@ -10,7 +10,6 @@ import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.CheckpointIndex;
-import org.sparkfp4.layouts.ConfigFile;
 import org.sparkfp4.layouts.ExternalWeights;
 import org.sparkfp4.layouts.Layouts;
 import org.sparkfp4.output.Manifest;
@@ -19,6 +18,7 @@ import org.sparkfp4.output.OutputLock;
 import org.sparkfp4.output.PublishedFiles;
 import org.sparkfp4.output.RoundedScales;
 import org.sparkfp4.output.ShardRecord;
+import org.sparkfp4.plan.ConfigFile;
 import org.sparkfp4.safetensors.TensorInfo;
 
 /** Turns the finished files of a conversion into a checkpoint: everything beside them, and at last the index. */

@@ -2,11 +2,11 @@ package org.sparkfp4.convert;
 
 import java.util.List;
 import java.util.Map;
+import org.sparkfp4.checkpoint.SourceFile;
 import org.sparkfp4.output.ExceptionalEvents;
 import org.sparkfp4.output.Manifest;
 import org.sparkfp4.output.TensorScheme;
 import org.sparkfp4.plan.PlanOptions;
-import org.sparkfp4.plan.SourceFile;
 
 /**
  * Where an output's manifest says that it comes from.

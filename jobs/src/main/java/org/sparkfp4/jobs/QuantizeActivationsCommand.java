@@ -13,8 +13,8 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
 import org.sparkfp4.calibration.ActivationFiles;
-import org.sparkfp4.calibration.InputAmaxes;
 import org.sparkfp4.calibration.InputScaleRule;
+import org.sparkfp4.calibration.MeasuredAmaxes;
 import org.sparkfp4.calibration.Statistics;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.LocatedTensor;
@@ -29,6 +29,7 @@ import org.sparkfp4.output.StagingFolder;
 import org.sparkfp4.output.Storage;
 import org.sparkfp4.plan.ActivationPlanner;
 import org.sparkfp4.plan.ByteSize;
+import org.sparkfp4.plan.InputAmaxes;
 import org.sparkfp4.plan.PlanOptions;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.report.Stages;
@@ -95,7 +96,7 @@ final class QuantizeActivationsCommand implements Callable<Integer> {
     Storage storage = Storage.of(folder, conf, settings.commit());
     InputAmaxes known = statistics == null
         ? null
-        : new InputAmaxes(Statistics.open(conf, new Path(statistics)).index(), rule);
+        : new MeasuredAmaxes(Statistics.open(conf, new Path(statistics)).index(), rule);
     List<Batch> batches = new ArrayList<>();
     List<Checkpoint> files = Checkpoint.openFiles(conf, input);
     if (repeatNames(files)) {

@@ -17,6 +17,7 @@ import org.apache.spark.sql.expressions.UserDefinedFunction;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.sparkfp4.checkpoint.LocatedTensor;
+import org.sparkfp4.checkpoint.SourceFile;
 import org.sparkfp4.files.ChildPath;
 import org.sparkfp4.files.FreeSpace;
 import org.sparkfp4.files.RawFileSystem;
@@ -39,7 +40,6 @@ import org.sparkfp4.plan.OutputShard;
 import org.sparkfp4.plan.PlanFile;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.plan.ShardSelection;
-import org.sparkfp4.plan.SourceFile;
 import org.sparkfp4.plan.Unit;
 import org.sparkfp4.report.Stages;
 

@@ -3,8 +3,8 @@ package org.sparkfp4.jobs;
 import java.io.IOException;
 import org.apache.hadoop.conf.Configuration;
 import org.sparkfp4.calibration.ImportanceFinder;
-import org.sparkfp4.calibration.InputAmaxes;
 import org.sparkfp4.calibration.InputScaleRule;
+import org.sparkfp4.calibration.MeasuredAmaxes;
 import org.sparkfp4.calibration.ModelModules;
 import org.sparkfp4.calibration.Statistics;
 import org.sparkfp4.checkpoint.Checkpoint;
@@ -12,6 +12,7 @@ import org.sparkfp4.checkpoint.ModelFamily;
 import org.sparkfp4.files.RawFileSystem;
 import org.sparkfp4.formats.ScaleSearch;
 import org.sparkfp4.formats.Weighting;
+import org.sparkfp4.plan.InputAmaxes;
 import org.sparkfp4.plan.PlanOptions;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.plan.StatisticsOptions;
@@ -105,7 +106,7 @@ final class StatisticsOption {
 
   /** The amax of layers' inputs; null where there are no statistics. */
   InputAmaxes amaxes(Statistics statistics) {
-    return statistics == null ? null : new InputAmaxes(statistics.index(), rule());
+    return statistics == null ? null : new MeasuredAmaxes(statistics.index(), rule());
   }
 
   /** The plan with what its search weighs errors by, if it weighs them. */

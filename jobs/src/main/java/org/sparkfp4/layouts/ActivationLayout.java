@@ -7,6 +7,8 @@ import org.sparkfp4.checkpoint.StoredParts;
 import org.sparkfp4.checkpoint.StoredWeight;
 import org.sparkfp4.formats.Nvfp4Recipe;
 import org.sparkfp4.plan.CarriedTensor;
+import org.sparkfp4.plan.ConfigFile;
+import org.sparkfp4.plan.Layout;
 import org.sparkfp4.plan.PlanOptions;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.plan.Unit;

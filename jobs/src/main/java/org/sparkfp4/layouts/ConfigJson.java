@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.List;
 import org.sparkfp4.checkpoint.Checkpoint;
+import org.sparkfp4.plan.ConfigFile;
 
 /** The output's config.json. */
 final class ConfigJson {

@@ -6,6 +6,8 @@ import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.ModelConfig;
 import org.sparkfp4.formats.Nvfp4;
 import org.sparkfp4.plan.CarriedTensor;
+import org.sparkfp4.plan.ConfigFile;
+import org.sparkfp4.plan.Layout;
 import org.sparkfp4.plan.QuantizationPlan;
 
 /**

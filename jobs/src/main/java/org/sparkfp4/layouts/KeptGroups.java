@@ -17,6 +17,7 @@ import org.sparkfp4.formats.ScaleType;
 import org.sparkfp4.formats.WeightScheme;
 import org.sparkfp4.plan.CarriedTensor;
 import org.sparkfp4.plan.KeptFormat;
+import org.sparkfp4.plan.Layout;
 import org.sparkfp4.safetensors.DType;
 
 /**

@@ -4,6 +4,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.sparkfp4.plan.Layout;
 
 /** The layouts that checkpoints are written in. */
 public final class Layouts {

@@ -9,7 +9,9 @@ import org.sparkfp4.formats.Nvfp4;
 import org.sparkfp4.formats.ScaleType;
 import org.sparkfp4.formats.WeightScheme;
 import org.sparkfp4.plan.CarriedTensor;
+import org.sparkfp4.plan.ConfigFile;
 import org.sparkfp4.plan.KeptModule;
+import org.sparkfp4.plan.Layout;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.safetensors.DType;
 

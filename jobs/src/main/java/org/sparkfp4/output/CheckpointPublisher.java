@@ -8,10 +8,10 @@ import org.apache.hadoop.conf.Configuration;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.ModelFamily;
 import org.sparkfp4.layouts.IndexFile;
-import org.sparkfp4.layouts.Layout;
 import org.sparkfp4.layouts.ModelCard;
 import org.sparkfp4.layouts.RequantizedBlocks;
 import org.sparkfp4.layouts.RoleErrors;
+import org.sparkfp4.plan.Layout;
 import org.sparkfp4.plan.PlanSummary;
 import org.sparkfp4.plan.QuantizationPlan;
 

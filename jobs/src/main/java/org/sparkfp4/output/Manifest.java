@@ -7,9 +7,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.TreeMap;
+import org.sparkfp4.checkpoint.SourceFile;
 import org.sparkfp4.files.Sha256;
 import org.sparkfp4.plan.PlanOptions;
-import org.sparkfp4.plan.SourceFile;
 
 /**
  * {@code sparkfp4-manifest.json}: where a finished checkpoint comes from and what it must consist of. Beside it lies

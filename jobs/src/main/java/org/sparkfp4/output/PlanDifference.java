@@ -5,10 +5,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.TreeMap;
+import org.sparkfp4.checkpoint.SourceFile;
 import org.sparkfp4.layouts.ActivationLayout;
 import org.sparkfp4.plan.PlanOptions;
 import org.sparkfp4.plan.QuantizationPlan;
-import org.sparkfp4.plan.SourceFile;
 import org.sparkfp4.plan.StatisticsOptions;
 
 /** Says in words how a plan differs from the one that an output was made by. */

@@ -19,7 +19,7 @@ import org.apache.hadoop.fs.Path;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.files.AtomicFile;
 import org.sparkfp4.files.RawFileSystem;
-import org.sparkfp4.layouts.ConfigFile;
+import org.sparkfp4.plan.ConfigFile;
 
 /** What stands beside the weights of a finished checkpoint, and the order in which it is written. */
 public final class PublishedFiles {

@@ -16,10 +16,10 @@ import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.api.java.function.Function;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.util.SerializableConfiguration;
+import org.sparkfp4.checkpoint.SourceFile;
 import org.sparkfp4.files.ChildPath;
 import org.sparkfp4.files.RawFileSystem;
 import org.sparkfp4.files.UnchangedFile;
-import org.sparkfp4.plan.SourceFile;
 
 /**
  * The CRC-32C of every source file, put together from those of the pieces that tasks read for their shards. What no

@@ -14,10 +14,10 @@ import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.sparkfp4.checkpoint.LocatedTensor;
+import org.sparkfp4.checkpoint.SourceFile;
 import org.sparkfp4.files.ChildPath;
 import org.sparkfp4.files.RawFileSystem;
 import org.sparkfp4.files.UnchangedFile;
-import org.sparkfp4.plan.SourceFile;
 
 /** Reads tensors of the source. Keeps two files open, since a weight and its scales may lie in two. */
 public final class SourceFiles implements Closeable {

@@ -6,8 +6,8 @@ import java.util.List;
 import java.util.Map;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.LocatedTensor;
+import org.sparkfp4.checkpoint.SourceFile;
 import org.sparkfp4.formats.Nvfp4;
-import org.sparkfp4.layouts.Layout;
 import org.sparkfp4.safetensors.DType;
 
 /**

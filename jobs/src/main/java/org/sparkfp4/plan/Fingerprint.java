@@ -8,6 +8,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.checkpoint.ModelFamily;
+import org.sparkfp4.checkpoint.SourceFile;
 import org.sparkfp4.files.Sha256;
 
 /** Tells plans apart whose outputs may differ in a byte. */

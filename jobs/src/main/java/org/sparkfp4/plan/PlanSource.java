@@ -3,6 +3,7 @@ package org.sparkfp4.plan;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.util.List;
 import org.sparkfp4.checkpoint.LocatedTensor;
+import org.sparkfp4.checkpoint.SourceFile;
 
 /**
  * What a plan is made from.

@@ -3,6 +3,7 @@ package org.sparkfp4.plan;
 import java.util.List;
 import java.util.Map;
 import org.sparkfp4.checkpoint.LocatedTensor;
+import org.sparkfp4.checkpoint.SourceFile;
 import org.sparkfp4.gptq.LayerInputs;
 
 /**

@@ -9,7 +9,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
-import org.sparkfp4.calibration.InputAmaxes;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.checkpoint.ModelConfig;
@@ -20,7 +19,6 @@ import org.sparkfp4.checkpoint.RoledTensor;
 import org.sparkfp4.checkpoint.SourceTensors;
 import org.sparkfp4.checkpoint.TensorClassifier;
 import org.sparkfp4.formats.ElementType;
-import org.sparkfp4.layouts.Layout;
 
 /** Makes the plan of a run from headers and configuration alone. */
 public final class Planner {

@@ -3,6 +3,7 @@ package org.sparkfp4.plan;
 import com.fasterxml.jackson.annotation.JsonIgnore;
 import java.util.List;
 import java.util.Objects;
+import org.sparkfp4.checkpoint.SourceFile;
 
 /**
  * What a run of {@code quantize} does, made from headers and configuration alone.

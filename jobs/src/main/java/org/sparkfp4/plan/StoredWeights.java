@@ -8,7 +8,6 @@ import java.util.stream.Collectors;
 import org.sparkfp4.checkpoint.ModelConfig;
 import org.sparkfp4.checkpoint.SourceTensors;
 import org.sparkfp4.checkpoint.StoredWeight;
-import org.sparkfp4.layouts.Layout;
 
 /** What becomes of weights that the source stores quantized and a plan does not quantize. */
 final class StoredWeights {

@@ -2,9 +2,9 @@ package org.sparkfp4.sink;
 
 import java.io.Serializable;
 import java.util.List;
+import org.sparkfp4.checkpoint.SourceFile;
 import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.output.TaskOutput;
-import org.sparkfp4.plan.SourceFile;
 
 /**
  * What every task of a write must know, whatever its shard.

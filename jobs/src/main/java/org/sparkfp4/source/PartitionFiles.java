@@ -6,8 +6,8 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.sparkfp4.checkpoint.LocatedTensor;
+import org.sparkfp4.checkpoint.SourceFile;
 import org.sparkfp4.files.ChildPath;
-import org.sparkfp4.plan.SourceFile;
 
 /** Numbers the files of one partition, so that its rows name them by number. */
 final class PartitionFiles {

@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.fs.Path;
 import org.sparkfp4.checkpoint.LocatedTensor;
-import org.sparkfp4.plan.SourceFile;
+import org.sparkfp4.checkpoint.SourceFile;
 
 /** A folder that a plan reads from: the source, or its statistics. */
 final class PlannedFolder {

@@ -5,11 +5,11 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.fs.Path;
+import org.sparkfp4.checkpoint.SourceFile;
 import org.sparkfp4.files.ChildPath;
 import org.sparkfp4.output.FileDigest;
 import org.sparkfp4.output.Manifest;
 import org.sparkfp4.output.ShardRecord;
-import org.sparkfp4.plan.SourceFile;
 
 /**
  * What a manifest says of a file's bytes.

@@ -7,9 +7,9 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
 import org.apache.hadoop.fs.FileStatus;
+import org.sparkfp4.checkpoint.SourceFile;
 import org.sparkfp4.output.Manifest;
 import org.sparkfp4.output.ShardRecord;
-import org.sparkfp4.plan.SourceFile;
 
 /** Whether a checkpoint has the shards that its manifest names, and the source is the one that it was made from. */
 final class ManifestCheck {

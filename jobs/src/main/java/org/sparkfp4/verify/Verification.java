@@ -24,6 +24,7 @@ import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.checkpoint.ModelConfig;
 import org.sparkfp4.checkpoint.ModelFamilies;
 import org.sparkfp4.checkpoint.ModelFamily;
+import org.sparkfp4.checkpoint.SourceFile;
 import org.sparkfp4.checkpoint.SourceTensors;
 import org.sparkfp4.convert.FoundLayout;
 import org.sparkfp4.formats.E2M1;

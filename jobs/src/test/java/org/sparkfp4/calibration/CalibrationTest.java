@@ -25,6 +25,7 @@ import org.sparkfp4.CheckpointFiles;
 import org.sparkfp4.StoredTensor;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.ModelFamily;
+import org.sparkfp4.checkpoint.SourceFile;
 
 class CalibrationTest extends CalibrationRuns {
   private static final int TOKENS = 301;
@@ -157,7 +158,7 @@ class CalibrationTest extends CalibrationRuns {
       }
 
       @Override
-      public List<org.sparkfp4.plan.SourceFile> files() {
+      public List<SourceFile> files() {
         return source.files();
       }
     };

@@ -31,7 +31,7 @@ class StatisticsFuzz {
     Hostile.read(data.length, () -> {
       StatisticsIndex index = Statistics.open(CONF, new org.apache.hadoop.fs.Path(folder.toString())).index();
       for (InputScaleRule rule : InputScaleRule.values()) {
-        InputAmaxes amaxes = new InputAmaxes(index, rule);
+        MeasuredAmaxes amaxes = new MeasuredAmaxes(index, rule);
         for (ModuleStatistics module : index.modules()) {
           amaxes.own(List.of(module.module()));
           amaxes.peers(List.of(module.module()));

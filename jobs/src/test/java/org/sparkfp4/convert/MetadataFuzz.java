@@ -16,9 +16,9 @@ import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.fuzz.Hostile;
 import org.sparkfp4.layouts.ExpertLayout;
 import org.sparkfp4.layouts.ExpertShape;
-import org.sparkfp4.layouts.Layout;
 import org.sparkfp4.layouts.Layouts;
 import org.sparkfp4.layouts.StackPart;
+import org.sparkfp4.plan.Layout;
 import org.sparkfp4.plan.PlanOptions;
 
 /** Any text as a file's metadata of stacked experts, and any config.json, beside the tensors of a layer. */

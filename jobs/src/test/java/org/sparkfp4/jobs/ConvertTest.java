@@ -1,6 +1,7 @@
 package org.sparkfp4.jobs;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.sparkfp4.jobs.Verified.assertVerified;
 
 import java.io.IOException;
 import java.io.RandomAccessFile;
@@ -116,10 +117,7 @@ class ConvertTest extends LayoutRuns {
   void conversionToOtherArithmeticIsVerifiedAgainstTheFirstSource() throws IOException {
     Path converted = convert(gated, "compressed-tensors", "converted");
 
-    SparkSubmitResult verified = new InProcess().run(
-        "verify", "--source", gatedSource.toString(), "--quantized", converted.toString(), "--sample", "100%");
-
-    assertThat(verified.status()).as(verified.out() + verified.err()).isZero();
+    assertVerified(gatedSource, converted);
   }
 
   @Test

@@ -76,6 +76,18 @@ class DeviceIT {
     assertThat(result.err()).doesNotContain("LEAK");
   }
 
+  /** The SQL functions whose result is BINARY, by their names. */
+  @Test
+  void payloadsAreTheSame() {
+    assumeDevice("rapids");
+
+    SparkSubmitResult result = submit("rapids").program(DequantizeQueries.class).run("rapids");
+
+    assertThat(result.status()).as(result.err()).isZero();
+    assertThat(result.out()).contains("payloads are the same on device rapids");
+    assertThat(result.err()).doesNotContain("LEAK");
+  }
+
   /** What a sticky error of CUDA is to a task; it needs no GPU to be thrown. */
   @Test
   void lostDeviceEndsItsExecutorAndAnotherServes() {

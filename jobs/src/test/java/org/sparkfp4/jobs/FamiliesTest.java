@@ -1,6 +1,7 @@
 package org.sparkfp4.jobs;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.sparkfp4.jobs.Verified.assertVerified;
 
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -38,7 +39,7 @@ class FamiliesTest {
 
     Path output = quantize(source, "output");
 
-    verify(source, output);
+    assertVerified(source, output);
   }
 
   /** Dense families: names and shapes of a small model, weights of its own. */
@@ -66,7 +67,7 @@ class FamiliesTest {
     String attention = family.equals("bert") ? "encoder.layer.2.attention.self.key" : "model.layers.2.self_attn.k_proj";
     String mlp = family.equals("bert") ? "encoder.layer.0.output.dense" : "model.layers.0.mlp.down_proj";
     assertThat(CheckpointFiles.read(output)).containsKeys(attention + ".weight_scale_2", mlp + ".weight_scale_2");
-    verify(source, output);
+    assertVerified(source, output);
   }
 
   private Path synthesize(SyntheticFamily family) throws Exception {
@@ -85,11 +86,5 @@ class FamiliesTest {
     SparkSubmitResult result = new InProcess().run(arguments.toArray(new String[0]));
     assertThat(result.status()).as(result.err()).isZero();
     return output;
-  }
-
-  private static void verify(Path source, Path output) {
-    SparkSubmitResult result = new InProcess().run(
-        "verify", "--source", source.toString(), "--quantized", output.toString(), "--sample", "100%");
-    assertThat(result.status()).as(result.out() + result.err()).isZero();
   }
 }

@@ -1,6 +1,7 @@
 package org.sparkfp4.jobs;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.sparkfp4.jobs.Verified.assertVerified;
 
 import java.io.File;
 import java.nio.ByteBuffer;
@@ -170,13 +171,6 @@ class GoldenIT {
     assertThat(new InProcess().run("verify", "--source", SOURCE.toString(), "--quantized", changed.toString(),
         "--sample", "2.5").err())
         .contains("Invalid --sample: 2.5, must be a number of layers, such as 20, or a share of them, such as 5%");
-  }
-
-  private static void assertVerified(Path source, Path output) {
-    SparkSubmitResult result = new InProcess()
-        .run("verify", "--source", source.toString(), "--quantized", output.toString(), "--sample", "100%");
-    assertThat(result.status()).as(result.out() + result.err()).isZero();
-    assertThat(result.out()).contains("No difference found");
   }
 
   private static String[] arguments(Path source, Path output) {

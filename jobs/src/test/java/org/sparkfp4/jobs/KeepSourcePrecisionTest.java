@@ -1,6 +1,8 @@
 package org.sparkfp4.jobs;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.sparkfp4.jobs.Verified.assertVerified;
+import static org.sparkfp4.jobs.Verified.verify;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
@@ -381,17 +383,6 @@ class KeepSourcePrecisionTest {
 
   private static JsonNode quantization(Path output) throws Exception {
     return JSON.readTree(output.resolve("config.json").toFile()).path("quantization_config");
-  }
-
-  private static SparkSubmitResult verify(Path source, Path output) {
-    return new InProcess()
-        .run("verify", "--source", source.toString(), "--quantized", output.toString(), "--sample", "100%");
-  }
-
-  private static void assertVerified(Path source, Path output) {
-    SparkSubmitResult result = verify(source, output);
-    assertThat(result.status()).as(result.out() + result.err()).isZero();
-    assertThat(result.out()).contains("No difference found");
   }
 
   private static void assertSame(StoredTensor actual, StoredTensor expected) {

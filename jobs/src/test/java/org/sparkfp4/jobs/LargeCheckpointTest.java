@@ -26,6 +26,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.ModelFamily;
+import org.sparkfp4.checkpoint.SourceFile;
 import org.sparkfp4.jobs.synthetic.ModelShape;
 import org.sparkfp4.jobs.synthetic.SyntheticHeaders;
 import org.sparkfp4.layouts.Layouts;
@@ -34,7 +35,6 @@ import org.sparkfp4.plan.PlanFile;
 import org.sparkfp4.plan.PlanOptions;
 import org.sparkfp4.plan.Planner;
 import org.sparkfp4.plan.QuantizationPlan;
-import org.sparkfp4.plan.SourceFile;
 import org.sparkfp4.safetensors.SafetensorsHeader;
 import org.sparkfp4.safetensors.TensorInfo;
 

@@ -1,6 +1,7 @@
 package org.sparkfp4.jobs;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.sparkfp4.jobs.Verified.assertVerified;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -58,9 +59,7 @@ class OddNamesIT {
     assertThat(output.resolve("a:b#c?.json")).hasContent("side");
     assertThat(output.resolve("README.md")).content().startsWith("---\nlicense: mit\n");
     assertThat(output.resolve("config.json")).content().contains("[ 0.0, Infinity ]");
-    SparkSubmitResult verified = new InProcess()
-        .run("verify", "--source", source.toString(), "--quantized", output.toString(), "--sample", "100%");
-    assertThat(verified.status()).as(verified.out() + verified.err()).isZero();
+    assertVerified(source, output);
     SparkSubmitResult again = new InProcess()
         .run("quantize", "--input", source.toString(), "--output", output.toString());
     assertThat(again.status()).as(again.err()).isZero();

@@ -3,6 +3,7 @@ package org.sparkfp4.jobs;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.nio.file.Path;
+import java.util.List;
 import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -14,6 +15,9 @@ import org.sparkfp4.CheckpointFiles;
  */
 class RapidsPlanIT {
   private static final Path SOURCE = CheckpointFiles.golden("qwen3_moe_bf16");
+
+  private static final List<String> FUNCTIONS =
+      List.of("nvfp4_quantize", "nvfp4_amax", "nvfp4_dequantize", "mxfp4_dequantize");
 
   @TempDir
   private Path folder;
@@ -31,15 +35,20 @@ class RapidsPlanIT {
         .conf("spark.rapids.sql.mode", "explainOnly")
         .conf("spark.rapids.sql.explain", "ALL")
         .conf("spark.fp4.unitBytes", "4096")
+        .program(PlannedFunctions.class)
         .run("quantize", "--input", SOURCE.toString(), "--output", planned.toString(), "--scale-search", "rtn");
 
     assertThat(result.status()).as(result.err()).isZero();
-    assertThat(result.err().lines().filter(line -> line.contains("<ScalaUDF>")))
-        .as("nvfp4_amax, then nvfp4_quantize")
-        .hasSizeGreaterThanOrEqualTo(2)
-        .allSatisfy(line -> assertThat(line).contains("*Expression <ScalaUDF>").contains("will run on GPU"));
-    assertThat(result.err().lines().filter(line -> line.contains("<ProjectExec>")))
-        .hasSizeGreaterThanOrEqualTo(2)
+    assertThat(result.out()).contains("payloads are the same on device auto");
+    // STRUCT, FLOAT and BINARY by their SQL names; the command's own, nvfp4_amax and nvfp4_quantize, have none
+    for (String function : FUNCTIONS) {
+      assertThat(lines(result, "<ScalaUDF> " + function + "(")).as(function).isNotEmpty();
+    }
+
+    assertThat(lines(result, "<ScalaUDF> UDF(")).as("nvfp4_amax, then nvfp4_quantize").hasSizeGreaterThanOrEqualTo(2);
+    assertThat(lines(result, "<ScalaUDF>"))
+        .allSatisfy(line -> assertThat(line).contains("*Expression <ScalaUDF>").endsWith("will run on GPU"));
+    assertThat(lines(result, "<ProjectExec>")).isNotEmpty()
         .allSatisfy(line -> assertThat(line).contains("*Exec <ProjectExec> will run on GPU"));
 
     Path plain = folder.resolve("plain");
@@ -47,5 +56,9 @@ class RapidsPlanIT {
         .run("quantize", "--input", SOURCE.toString(), "--output", plain.toString(), "--scale-search", "rtn");
     assertThat(without.status()).as(without.err()).isZero();
     Outputs.assertSame(plain, planned);
+  }
+
+  private static List<String> lines(SparkSubmitResult result, String text) {
+    return result.err().lines().filter(line -> line.contains(text)).toList();
   }
 }

@@ -1,6 +1,8 @@
 package org.sparkfp4.jobs;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.sparkfp4.jobs.Verified.assertVerified;
+import static org.sparkfp4.jobs.Verified.verify;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -31,10 +33,10 @@ class ScaleSearchTest {
     Path source = CheckpointFiles.golden(model);
     Path output = quantize(source, "--layout", layout, "--scale-search", search);
 
-    assertThat(verify(source, output)).contains("No difference found");
+    assertVerified(source, output);
     Files.delete(output.resolve("sparkfp4-manifest.json"));
     Files.delete(output.resolve("sparkfp4-manifest.json.sha256"));
-    assertThat(verify(source, output)).contains("No difference found");
+    assertVerified(source, output);
   }
 
   /** Cut units are searched as whole ones are, on columns and row by row, by any tier. */
@@ -68,10 +70,10 @@ class ScaleSearchTest {
     CheckpointFiles.write(changed.resolve("model.safetensors"), tensors);
     CheckpointFiles.writeIndex(changed, "model.safetensors", tensors);
     // Nobody says that it was swept: other searches may come to this.
-    assertThat(verify(source, changed)).contains("No difference found");
+    assertVerified(source, changed);
     Files.copy(output.resolve("sparkfp4-manifest.json"), changed.resolve("sparkfp4-manifest.json"));
 
-    assertThat(verify(source, changed)).contains("Tensor " + SCALES, "differs from the source quantized again");
+    assertThat(verify(source, changed).out()).contains("Tensor " + SCALES, "differs from the source quantized again");
   }
 
   @Test
@@ -120,11 +122,5 @@ class ScaleSearchTest {
     SparkSubmitResult result = new InProcess().run(arguments.toArray(new String[0]));
     assertThat(result.status()).as(result.err()).isZero();
     return output;
-  }
-
-  private static String verify(Path source, Path output) {
-    SparkSubmitResult result = new InProcess()
-        .run("verify", "--source", source.toString(), "--quantized", output.toString(), "--sample", "100%");
-    return result.out() + result.err();
   }
 }

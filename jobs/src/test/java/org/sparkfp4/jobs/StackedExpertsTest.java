@@ -1,6 +1,8 @@
 package org.sparkfp4.jobs;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.sparkfp4.jobs.Verified.assertVerified;
+import static org.sparkfp4.jobs.Verified.verify;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
@@ -309,8 +311,7 @@ class StackedExpertsTest {
     CheckpointFiles.write(output.resolve("model-00001-of-00001.safetensors"), tensors);
     CheckpointFiles.writeIndex(output, "model-00001-of-00001.safetensors", tensors);
 
-    SparkSubmitResult result = new InProcess().run(
-        "verify", "--source", source.toString(), "--quantized", output.toString(), "--sample", "100%");
+    SparkSubmitResult result = verify(source, output);
 
     assertThat(result.status()).isEqualTo(3);
     assertThat(result.out()).contains("Layer " + name + " has a relative error of");
@@ -359,12 +360,6 @@ class StackedExpertsTest {
     SparkSubmitResult result = run.run(arguments.toArray(new String[0]));
     assertThat(result.status()).as(result.err()).isZero();
     return output;
-  }
-
-  private static void assertVerified(Path source, Path output) {
-    SparkSubmitResult result = new InProcess().run(
-        "verify", "--source", source.toString(), "--quantized", output.toString(), "--sample", "100%");
-    assertThat(result.status()).as(result.out() + result.err()).isZero();
   }
 
   /** Writes the same model with two-dimensional tensors for each expert. */

@@ -1,6 +1,8 @@
 package org.sparkfp4.jobs;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.sparkfp4.jobs.Verified.assertVerified;
+import static org.sparkfp4.jobs.Verified.verify;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
@@ -334,17 +336,6 @@ class StoredSourceIT {
     SparkSubmitResult result = run.run(arguments.toArray(new String[0]));
     assertThat(result.status()).as(result.err()).isZero();
     return output;
-  }
-
-  private static SparkSubmitResult verify(Path source, Path output) {
-    return new InProcess()
-        .run("verify", "--source", source.toString(), "--quantized", output.toString(), "--sample", "100%");
-  }
-
-  private static void assertVerified(Path source, Path output) {
-    SparkSubmitResult result = verify(source, output);
-    assertThat(result.status()).as(result.out() + result.err()).isZero();
-    assertThat(result.out()).contains("No difference found");
   }
 
   private static void poison(Path checkpoint, String tensor, int at, int bits) throws Exception {

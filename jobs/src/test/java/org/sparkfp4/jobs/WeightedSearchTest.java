@@ -1,6 +1,7 @@
 package org.sparkfp4.jobs;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.sparkfp4.jobs.Verified.assertVerified;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -65,7 +66,7 @@ class WeightedSearchTest {
         }
       }
 
-      assertVerified(output);
+      assertVerified(Path.of(MODEL), output);
     }
 
     assertThat(CheckpointFiles.read(diagonal).get(EXPERT + "up_proj.weight_scale").data())
@@ -154,11 +155,5 @@ class WeightedSearchTest {
         "quantize", "--input", MODEL, "--output", output.toString(), "--statistics", statistics.toString()));
     arguments.addAll(List.of(options));
     return arguments.toArray(new String[0]);
-  }
-
-  private static void assertVerified(Path output) {
-    SparkSubmitResult result = new InProcess()
-        .run("verify", "--source", MODEL, "--quantized", output.toString(), "--sample", "100%");
-    assertThat(result.status()).as(result.out() + result.err()).isZero();
   }
 }

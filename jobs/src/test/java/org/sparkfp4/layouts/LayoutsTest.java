@@ -13,6 +13,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.sparkfp4.checkpoint.SyntheticModel;
 import org.sparkfp4.formats.Nvfp4Recipe;
+import org.sparkfp4.plan.ConfigFile;
 import org.sparkfp4.plan.KeptModule;
 import org.sparkfp4.plan.PlanOptions;
 import org.sparkfp4.plan.QuantizationPlan;

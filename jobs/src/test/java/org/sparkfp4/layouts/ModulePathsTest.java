@@ -18,6 +18,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.checkpoint.SyntheticModel;
 import org.sparkfp4.jobs.synthetic.SyntheticHeaders;
+import org.sparkfp4.plan.ConfigFile;
 import org.sparkfp4.plan.KeptModule;
 import org.sparkfp4.plan.Member;
 import org.sparkfp4.plan.OutputShard;

@@ -14,13 +14,13 @@ import org.apache.hadoop.fs.Path;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.sparkfp4.checkpoint.SourceFile;
 import org.sparkfp4.files.FreeSpace;
 import org.sparkfp4.layouts.IndexFile;
 import org.sparkfp4.plan.OutputShard;
 import org.sparkfp4.plan.PlanFile;
 import org.sparkfp4.plan.PlanOptions;
 import org.sparkfp4.plan.QuantizationPlan;
-import org.sparkfp4.plan.SourceFile;
 
 class OutputFolderTest {
   private static final ObjectMapper JSON = new ObjectMapper();

@@ -17,8 +17,8 @@ import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.checkpoint.ModelConfig;
 import org.sparkfp4.checkpoint.ModelFamilies;
+import org.sparkfp4.checkpoint.SourceFile;
 import org.sparkfp4.fuzz.Hostile;
-import org.sparkfp4.layouts.Layout;
 import org.sparkfp4.layouts.Layouts;
 import org.sparkfp4.safetensors.SafetensorsHeader;
 

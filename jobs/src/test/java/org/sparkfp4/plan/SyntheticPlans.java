@@ -4,6 +4,7 @@ import java.util.List;
 import java.util.stream.Stream;
 import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.checkpoint.ModelFamily;
+import org.sparkfp4.checkpoint.SourceFile;
 import org.sparkfp4.checkpoint.SyntheticModel;
 import org.sparkfp4.layouts.Layouts;
 

@@ -25,6 +25,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.sparkfp4.TestSpark;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.LocatedTensor;
+import org.sparkfp4.checkpoint.SourceFile;
 import org.sparkfp4.plan.AmaxFile;
 import org.sparkfp4.plan.Member;
 import org.sparkfp4.plan.OutputShard;
@@ -32,7 +33,6 @@ import org.sparkfp4.plan.PlanFile;
 import org.sparkfp4.plan.PlanOptions;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.plan.ShardItem;
-import org.sparkfp4.plan.SourceFile;
 import org.sparkfp4.plan.Unit;
 import org.sparkfp4.safetensors.TensorInfo;
 

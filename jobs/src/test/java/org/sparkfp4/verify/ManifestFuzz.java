@@ -14,9 +14,9 @@ import org.apache.hadoop.fs.FileUtil;
 import org.apache.spark.util.SerializableConfiguration;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.sparkfp4.checkpoint.SourceFile;
 import org.sparkfp4.fuzz.Hostile;
 import org.sparkfp4.output.Manifest;
-import org.sparkfp4.plan.SourceFile;
 
 /**
  * Any file as the manifest of a finished checkpoint, with the digest that belongs to it: it is refused, or held against

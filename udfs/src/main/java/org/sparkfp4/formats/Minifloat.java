@@ -34,4 +34,9 @@ final class Minifloat {
   static int magnitude(float x) {
     return Float.floatToRawIntBits(x) & 0x7FFF_FFFF;
   }
+
+  /** The value itself, of NaN the canonical one: which NaN a product is depends on the processor. */
+  static float canonical(float x) {
+    return Float.isNaN(x) ? Float.NaN : x;
+  }
 }

@@ -47,10 +47,10 @@ public final class Mxfp4Codec {
   }
 
   /**
-   * Decodes a tensor: every value is exact.
+   * Decodes a tensor: every value is exact, or infinite where it passes binary32's range.
    *
    * @param packed [rows, cols / 2], from position to limit
-   * @param scales [rows, cols / 32], from position to limit; 255 gives NaN
+   * @param scales [rows, cols / 32], from position to limit; 255 gives NaN, the canonical one
    * @param out takes as many values as packed has codes
    * @throws IllegalArgumentException if the sizes do not go together
    */
@@ -121,8 +121,8 @@ public final class Mxfp4Codec {
     float unit = E8M0.decode(scale);
     for (int i = 0; i < PACKED_BLOCK; i++) {
       int pair = packed.get(at + i);
-      out[to + 2 * i] = E2M1.decode(pair) * unit;
-      out[to + 2 * i + 1] = E2M1.decode(pair >> 4) * unit;
+      out[to + 2 * i] = Minifloat.canonical(E2M1.decode(pair) * unit);
+      out[to + 2 * i + 1] = Minifloat.canonical(E2M1.decode(pair >> 4) * unit);
     }
   }
 

@@ -40,6 +40,17 @@ public final class Nvfp4 {
   }
 
   /**
+   * Refuses what no tensor's global scale is.
+   *
+   * @throws IllegalArgumentException if it is not positive and finite
+   */
+  public static void requireGlobalScale(float globalScale) {
+    if (!(globalScale > 0 && globalScale <= Float.MAX_VALUE)) {
+      throw new IllegalArgumentException("Invalid global scale: " + globalScale + ", must be positive and finite");
+    }
+  }
+
+  /**
    * The largest |w|; 0 where there are no elements.
    *
    * @param data the elements, little-endian, from position to limit
@@ -153,7 +164,7 @@ public final class Nvfp4 {
 
   private static void encode(Nvfp4Recipe recipe, ScaleChoice choice, ElementType type, BlockSource source, int blocks,
       float globalScale, ByteBuffer packed, ByteBuffer scales, ErrorSums sums) {
-    checkGlobalScale(globalScale);
+    requireGlobalScale(globalScale);
     BlockEncoder encoder = new BlockEncoder(recipe, choice, type, globalScale, packed, scales, sums);
     float[] w = new float[BLOCK];
     for (int block = 0; block < blocks; block++) {
@@ -177,7 +188,7 @@ public final class Nvfp4 {
   public static void encodeUnder(Nvfp4Recipe recipe, ElementType type, ByteBuffer data, long rows, long cols,
       float globalScale, ByteBuffer scales, ByteBuffer packed) {
     int blocks = blocks(rows, cols, packed, scales);
-    checkGlobalScale(globalScale);
+    requireGlobalScale(globalScale);
     ByteBuffer source = data.slice().order(ByteOrder.LITTLE_ENDIAN);
     ByteBuffer codesOut = packed.slice().order(ByteOrder.LITTLE_ENDIAN);
     ByteBuffer scalesIn = scales.slice();
@@ -202,7 +213,8 @@ public final class Nvfp4 {
   }
 
   /**
-   * Decodes to e2m1(code) * d.
+   * Decodes to e2m1(code) * d. All NaN, of an E4M3 scale that is NaN or of zero times a d that overflows, are the
+   * canonical one.
    *
    * @param packed [rows, cols / 2]
    * @param scales [rows, cols / 16]
@@ -214,7 +226,7 @@ public final class Nvfp4 {
   public static void decode(Nvfp4Recipe recipe, ByteBuffer packed, ByteBuffer scales, long rows, long cols,
       float globalScale, FloatBuffer out) {
     int blocks = blocks(rows, cols, packed, scales);
-    checkGlobalScale(globalScale);
+    requireGlobalScale(globalScale);
     checkRoom("out", out.remaining(), rows * cols);
     ByteBuffer codesIn = packed.slice().order(ByteOrder.LITTLE_ENDIAN);
     ByteBuffer scalesIn = scales.slice();
@@ -223,7 +235,7 @@ public final class Nvfp4 {
       float d = recipe.dequantFactor(scalesIn.get(block), globalScale);
       long codes = codesIn.getLong(block * PACKED_BLOCK);
       for (int i = 0; i < BLOCK; i++) {
-        target.put(block * BLOCK + i, E2M1.decode((int) (codes >>> 4 * i)) * d);
+        target.put(block * BLOCK + i, Minifloat.canonical(E2M1.decode((int) (codes >>> 4 * i)) * d));
       }
     }
   }
@@ -273,12 +285,6 @@ public final class Nvfp4 {
     if (remaining < needed) {
       throw new IllegalArgumentException(
           "Invalid buffer: " + buffer + " has room for " + remaining + " elements, needs " + needed);
-    }
-  }
-
-  private static void checkGlobalScale(float globalScale) {
-    if (!(globalScale > 0 && globalScale <= Float.MAX_VALUE)) {
-      throw new IllegalArgumentException("Invalid global scale: " + globalScale + ", must be positive and finite");
     }
   }
 }

@@ -27,12 +27,15 @@ final class DequantizeEvaluator implements ArrowEvaluator {
     try (NativeScratch scratch = new NativeScratch(allocator)) {
       ArrowBuf[] packed = new ArrowBuf[rows];
       ArrowBuf[] scales = new ArrowBuf[rows];
+      int[] lengths = new int[rows];
       long bytes = 0;
       for (int row = 0; row < rows; row++) {
         if (!arguments[0].isNullAt(row) && !arguments[1].isNullAt(row) && !arguments[GLOBAL_SCALE].isNullAt(row)) {
           packed[row] = scratch.view(arguments[0], row);
           scales[row] = scratch.view(arguments[1], row);
-          bytes += Nvfp4Dequantize.payloadBytes(packed[row].capacity(), scales[row].capacity());
+          lengths[row] = Nvfp4Dequantize.payloadBytes(
+              packed[row].capacity(), scales[row].capacity(), arguments[GLOBAL_SCALE].getFloat(row));
+          bytes += lengths[row];
         }
       }
 
@@ -41,9 +44,8 @@ final class DequantizeEvaluator implements ArrowEvaluator {
         if (packed[row] == null) {
           payloads.appendNull();
         } else {
-          int length = Nvfp4Dequantize.payloadBytes(packed[row].capacity(), scales[row].capacity());
           function.decode(packed[row], scales[row], arguments[GLOBAL_SCALE].getFloat(row),
-              MemoryUtil.directBuffer(payloads.append(length), length));
+              MemoryUtil.directBuffer(payloads.append(lengths[row]), lengths[row]));
         }
       }
 

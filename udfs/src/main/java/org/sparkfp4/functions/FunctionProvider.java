@@ -9,4 +9,8 @@ interface FunctionProvider {
   Nvfp4Quantize quantize(Nvfp4Recipe recipe, ScaleSearch search, KernelChoice kernels);
 
   Nvfp4Amax amax(KernelChoice kernels);
+
+  Nvfp4Dequantize dequantize(Nvfp4Recipe recipe);
+
+  Mxfp4Dequantize mxfp4Dequantize();
 }

@@ -31,7 +31,7 @@ final class KeySqlFunctions {
     });
     ExpressionInfo dequantize = dequantizeInfo();
     SqlFunctions.inject(extensions, dequantize, arguments -> SqlFunctions.expression(dequantize.getName(),
-        ToScalaUDF.apply(new Mxfp4Dequantize()), Mxfp4Dequantize.RETURN_TYPE,
+        ToScalaUDF.apply(Nvfp4Functions.mxfp4Dequantize(SqlFunctions.kernels())), Mxfp4Dequantize.RETURN_TYPE,
         SqlFunctions.checked(dequantize.getName(), arguments, 2), List.of(BINARY, BINARY)));
     ExpressionInfo error = errorInfo();
     SqlFunctions.inject(extensions, error, arguments -> {

@@ -14,11 +14,11 @@ import org.sparkfp4.formats.Nvfp4Recipe;
  * The values of an NVFP4 tensor, {@code (packed, scales, global_scale)}, as a payload of F32: each is
  * {@code e2m1(code) * d}, as {@link Nvfp4#decode} defines it. Null where an argument is null.
  */
-public final class Nvfp4Dequantize implements UDF3<byte[], byte[], Float, byte[]>, ArrowUdf {
+public class Nvfp4Dequantize implements UDF3<byte[], byte[], Float, byte[]>, ArrowUdf {
   /** binary. */
   public static final DataType RETURN_TYPE = DataTypes.BinaryType;
 
-  private static final int BYTES_A_SCALE = Nvfp4.BLOCK / 2;
+  static final int BYTES_A_SCALE = Nvfp4.BLOCK / 2;
 
   private final Nvfp4Recipe recipe;
 
@@ -33,9 +33,13 @@ public final class Nvfp4Dequantize implements UDF3<byte[], byte[], Float, byte[]
       return null;
     }
 
-    ByteBuffer payload = ByteBuffer.allocate(payloadBytes(packed.length, scales.length));
+    ByteBuffer payload = ByteBuffer.allocate(payloadBytes(packed.length, scales.length, globalScale));
     decode(ByteBuffer.wrap(packed), ByteBuffer.wrap(scales), globalScale, payload);
     return payload.array();
+  }
+
+  final Nvfp4Recipe recipe() {
+    return recipe;
   }
 
   @Override
@@ -43,14 +47,16 @@ public final class Nvfp4Dequantize implements UDF3<byte[], byte[], Float, byte[]
     return new DequantizeEvaluator(this, allocator);
   }
 
-  /** Bytes of the values of so many bytes of codes, whose scales must be as many as belong to them. */
-  static int payloadBytes(long packed, long scales) {
-    if (packed != scales * BYTES_A_SCALE) {
-      throw new IllegalArgumentException("Invalid scales: " + scales + " bytes for " + packed
-          + " bytes of codes, must be one for every " + BYTES_A_SCALE);
-    }
-
-    return Payload.valueBytes(packed);
+  /**
+   * Bytes of the values of so many bytes of codes.
+   *
+   * @throws IllegalArgumentException if the scales are not as many as belong to the codes, the values too many for a
+   *     payload, or the global scale cannot be
+   */
+  static int payloadBytes(long packed, long scales, float globalScale) {
+    int bytes = Payload.valueBytes(packed, scales, BYTES_A_SCALE);
+    Nvfp4.requireGlobalScale(globalScale);
+    return bytes;
   }
 
   void decode(ArrowBuf packed, ArrowBuf scales, float globalScale, ByteBuffer payload) {

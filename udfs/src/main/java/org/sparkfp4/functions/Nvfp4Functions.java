@@ -34,6 +34,20 @@ public final class Nvfp4Functions {
     return rapids(kernels).map(provider -> provider.amax(kernels)).orElseGet(() -> new Nvfp4Amax(kernels));
   }
 
+  /**
+   * {@code nvfp4_dequantize}; call it on the driver.
+   *
+   * @param kernels of which the device alone counts: on host memory it is Java
+   */
+  public static Nvfp4Dequantize dequantize(Nvfp4Recipe recipe, KernelChoice kernels) {
+    return rapids(kernels).map(provider -> provider.dequantize(recipe)).orElseGet(() -> new Nvfp4Dequantize(recipe));
+  }
+
+  /** {@code mxfp4_dequantize}, which goes the same way. */
+  public static Mxfp4Dequantize mxfp4Dequantize(KernelChoice kernels) {
+    return rapids(kernels).map(FunctionProvider::mxfp4Dequantize).orElseGet(Mxfp4Dequantize::new);
+  }
+
   /** Whether this jar was built with the functions' face for the RAPIDS Accelerator. */
   public static boolean hasRapidsFace() {
     return provider().isPresent();
@@ -48,7 +62,7 @@ public final class Nvfp4Functions {
 
     Optional<FunctionProvider> provider = provider();
     if (provider.isEmpty() && TOLD.compareAndSet(false, true)) {
-      LOG.warn("NVFP4 functions stay off the GPU's columns: this jar was built without their face for the RAPIDS "
+      LOG.warn("The SQL functions stay off the GPU's columns: this jar was built without their face for the RAPIDS "
           + "Accelerator");
     }
 

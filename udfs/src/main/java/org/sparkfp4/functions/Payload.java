@@ -38,8 +38,17 @@ final class Payload {
     return cols.intValue();
   }
 
-  /** Bytes of the values of so many bytes of codes, as a payload of F32. */
-  static int valueBytes(long packed) {
+  /**
+   * Bytes of the values of so many bytes of codes, as a payload of F32.
+   *
+   * @param scales bytes of their scales, of which there must be one for every so many bytes of codes
+   */
+  static int valueBytes(long packed, long scales, int bytesAScale) {
+    if (packed != scales * bytesAScale) {
+      throw new IllegalArgumentException("Invalid scales: " + scales + " bytes for " + packed
+          + " bytes of codes, must be one for every " + bytesAScale);
+    }
+
     if (packed > LARGEST / (2 * Float.BYTES)) {
       throw new IllegalArgumentException("Invalid packed: the values of " + packed + " bytes of codes are of "
           + 2 * Float.BYTES + " times as many, must be below 2 GiB; dequantize the tensor in parts");

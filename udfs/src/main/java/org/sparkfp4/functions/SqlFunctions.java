@@ -76,7 +76,8 @@ public final class SqlFunctions {
   private static Expression dequantize(Seq<Expression> arguments) {
     List<Expression> given = checked("nvfp4_dequantize", arguments, 3, 4);
     Nvfp4Recipe recipe = given.size() < 4 ? Nvfp4Recipe.MODELOPT : recipe(constant("recipe", given.get(3)));
-    return expression("nvfp4_dequantize", ToScalaUDF.apply(new Nvfp4Dequantize(recipe)), Nvfp4Dequantize.RETURN_TYPE,
+    Nvfp4Dequantize function = Nvfp4Functions.dequantize(recipe, kernels());
+    return expression("nvfp4_dequantize", ToScalaUDF.apply(function), Nvfp4Dequantize.RETURN_TYPE,
         given.subList(0, 3), List.of(BINARY, BINARY, FLOAT));
   }
 

@@ -58,11 +58,20 @@ public final class Nvfp4Kernels {
    * @param scratch address of {@link #deviceScratchBytes} on the device, a multiple of 16; of one thread at a time
    */
   public static Nvfp4Kernel onDeviceMemory(long scratch) {
-    if (TOLD.add(Device.RAPIDS)) {
-      LOG.info("NVFP4 kernels run on columns of the RAPIDS Accelerator: it planned this part of the query");
-    }
-
+    tellRapids();
     return new CudaKernel(new CudaDeviceMemory(scratch));
+  }
+
+  /**
+   * What dequantizes on the current device of the calling thread. For columns of the RAPIDS Accelerator.
+   *
+   * @throws IllegalArgumentException if no CUDA device answers, saying why
+   * @throws IllegalStateException if there is a native library that cannot be used
+   */
+  public static DeviceValues valuesOnDeviceMemory() {
+    requireCuda(Device.RAPIDS);
+    tellRapids();
+    return new DeviceValues();
   }
 
   /**
@@ -146,6 +155,12 @@ public final class Nvfp4Kernels {
     }
 
     return CUDA;
+  }
+
+  private static void tellRapids() {
+    if (TOLD.add(Device.RAPIDS)) {
+      LOG.info("NVFP4 kernels run on columns of the RAPIDS Accelerator: it planned this part of the query");
+    }
   }
 
   private static void requireCuda(Device device) {

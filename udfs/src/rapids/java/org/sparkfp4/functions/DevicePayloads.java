@@ -7,40 +7,41 @@ import ai.rapids.cudf.Cuda;
 import ai.rapids.cudf.HostMemoryBuffer;
 
 /**
- * Where the binary values of a LIST of UINT8 lie on the device. Offsets and validity are read once, 33 bits a row; the
- * values stay where they are. Valid as long as the column is.
+ * The binary values of a LIST of UINT8 on the device. Offsets and validity are read once, 33 bits a row; the values stay
+ * where they are. Valid as long as the column is.
  */
 final class DevicePayloads {
   private final BaseDeviceMemoryBuffer data;
-  private final int[] offsets;
-  private final byte[] validity;
+  private final BinaryPlaces places;
 
-  private DevicePayloads(BaseDeviceMemoryBuffer data, int[] offsets, byte[] validity) {
+  private DevicePayloads(BaseDeviceMemoryBuffer data, BinaryPlaces places) {
     this.data = data;
-    this.offsets = offsets;
-    this.validity = validity;
+    this.places = places;
   }
 
   /** Waits for this thread's stream, as every copy to the host does. */
   static DevicePayloads of(ColumnVector column) {
+    int[] offsets = offsets(column);
+    byte[] validity = validity(column);
+    try (ColumnView values = column.getChildColumnView(0)) {
+      BaseDeviceMemoryBuffer data = values.getData();
+      return new DevicePayloads(data, new BinaryPlaces(offsets, validity, data == null ? 0 : data.getLength()));
+    }
+  }
+
+  private static int[] offsets(ColumnVector column) {
     int rows = Math.toIntExact(column.getRowCount());
     int[] offsets = new int[rows + 1];
     BaseDeviceMemoryBuffer deviceOffsets = column.getOffsets();
     if (rows > 0 && deviceOffsets != null) {
-      if (deviceOffsets.getLength() != (long) offsets.length * Integer.BYTES) {
-        throw new IllegalStateException("Cannot read a binary column of " + rows + " rows: it has "
-            + deviceOffsets.getLength() + " bytes of offsets, so it is a view of another column");
-      }
-
+      BinaryPlaces.requireOwnOffsets(rows, deviceOffsets.getLength());
       try (HostMemoryBuffer host = HostMemoryBuffer.allocate(deviceOffsets.getLength())) {
         host.copyFromDeviceBuffer(deviceOffsets);
         host.getInts(offsets, 0, 0, offsets.length);
       }
     }
 
-    try (ColumnView values = column.getChildColumnView(0)) {
-      return new DevicePayloads(values.getData(), offsets, validity(column));
-    }
+    return offsets;
   }
 
   private static byte[] validity(ColumnVector column) {
@@ -58,16 +59,16 @@ final class DevicePayloads {
   }
 
   boolean isNull(int row) {
-    return validity != null && (validity[row / 8] >> row % 8 & 1) == 0;
+    return places.isNull(row);
   }
 
   /** The value's address on the device. */
   long address(int row) {
-    return data == null ? 0 : data.getAddress() + offsets[row];
+    return data == null ? 0 : data.getAddress() + places.start(row);
   }
 
   long bytes(int row) {
-    return offsets[row + 1] - offsets[row];
+    return places.bytes(row);
   }
 
   /** A copy of the value, which belongs to the caller. */
@@ -75,7 +76,7 @@ final class DevicePayloads {
     HostMemoryBuffer copy = HostMemoryBuffer.allocate(Math.max(1, bytes(row)));
     try {
       if (bytes(row) > 0) {
-        copy.copyFromMemoryBuffer(0, data, offsets[row], bytes(row), Cuda.DEFAULT_STREAM);
+        copy.copyFromMemoryBuffer(0, data, places.start(row), bytes(row), Cuda.DEFAULT_STREAM);
       }
 
       return copy;

@@ -38,7 +38,7 @@ final class EncodedRows {
   }
 
   /** Adds the fields that follow packed and scales. */
-  void addTo(StructBuilder result) {
+  void addTo(ColumnBuilder result) {
     result.addFloats(amax);
     result.addDoubleLists(offsets, sumSquares);
     result.addDoubleLists(offsets, squaredErrors);

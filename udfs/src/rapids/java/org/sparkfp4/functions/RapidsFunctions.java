@@ -15,4 +15,14 @@ public final class RapidsFunctions implements FunctionProvider {
   public Nvfp4Amax amax(KernelChoice kernels) {
     return new RapidsAmax(kernels);
   }
+
+  @Override
+  public Nvfp4Dequantize dequantize(Nvfp4Recipe recipe) {
+    return new RapidsDequantize(recipe);
+  }
+
+  @Override
+  public Mxfp4Dequantize mxfp4Dequantize() {
+    return new RapidsMxfp4Dequantize();
+  }
 }

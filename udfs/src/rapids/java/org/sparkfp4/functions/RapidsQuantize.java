@@ -28,38 +28,31 @@ public final class RapidsQuantize extends Nvfp4Quantize implements RapidsUDF {
   }
 
   private ColumnVector encoded(WeightUnit[] units, Nvfp4Kernel kernel) {
-    boolean[] present = new boolean[units.length];
-    int[] packedOffsets = new int[units.length + 1];
-    int[] scalesOffsets = new int[units.length + 1];
-    for (int row = 0; row < units.length; row++) {
-      WeightUnit unit = units[row];
-      present[row] = unit != null;
-      packedOffsets[row + 1] = end(packedOffsets[row], unit == null ? 0 : unit.packedBytes(), units.length);
-      scalesOffsets[row + 1] = end(scalesOffsets[row], unit == null ? 0 : unit.scalesBytes(), units.length);
+    ListOffsets packedOffsets = new ListOffsets("codes", units.length);
+    ListOffsets scalesOffsets = new ListOffsets("block scales", units.length);
+    for (WeightUnit unit : units) {
+      if (unit == null) {
+        packedOffsets.addNull();
+        scalesOffsets.addNull();
+      } else {
+        packedOffsets.add(unit.packedBytes());
+        scalesOffsets.add(unit.scalesBytes());
+      }
     }
 
-    try (StructBuilder result = new StructBuilder(present)) {
-      DeviceMemoryBuffer packed = result.allocate(packedOffsets[units.length]);
-      DeviceMemoryBuffer scales = result.allocate(scalesOffsets[units.length]);
+    try (ColumnBuilder result = new ColumnBuilder(packedOffsets.present())) {
+      DeviceMemoryBuffer packed = result.allocate(packedOffsets.bytes());
+      DeviceMemoryBuffer scales = result.allocate(scalesOffsets.bytes());
       EncodedRows encoded = new EncodedRows(units.length);
       for (int row = 0; row < units.length; row++) {
-        encoded.add(units[row] == null ? null : units[row].encode(
-            kernel, recipe(), search(), packed.getAddress() + packedOffsets[row], scales.getAddress() + scalesOffsets[row]));
+        encoded.add(units[row] == null ? null : units[row].encode(kernel, recipe(), search(),
+            packed.getAddress() + packedOffsets.start(row), scales.getAddress() + scalesOffsets.start(row)));
       }
 
-      result.addBinary(packedOffsets, packed);
-      result.addBinary(scalesOffsets, scales);
+      result.addBinary(packedOffsets.offsets(), packed);
+      result.addBinary(scalesOffsets.offsets(), scales);
       encoded.addTo(result);
-      return result.build();
+      return result.buildStruct();
     }
-  }
-
-  private static int end(int start, long bytes, int rows) {
-    if (start + bytes > Integer.MAX_VALUE) {
-      throw new IllegalArgumentException("Cannot write the codes of one batch of " + rows + " rows: they pass "
-          + Integer.MAX_VALUE + " bytes, lower spark.rapids.sql.batchSizeBytes");
-    }
-
-    return (int) (start + bytes);
   }
 }

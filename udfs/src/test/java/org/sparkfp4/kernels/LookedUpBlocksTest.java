@@ -76,7 +76,7 @@ class LookedUpBlocksTest {
       }
 
       WeightScheme scheme = new WeightScheme(CodeType.INT4, ScaleType.BF16, 1, 32);
-      byte[] codes = QuantizedKernelTest.randomCodes(CodeType.INT4, ROWS * 1024, random);
+      byte[] codes = QuantizedBytes.randomCodes(CodeType.INT4, ROWS * 1024, random);
       new QuantizedUnit(scheme, 1024, new QuantizedUnit.Segment(codes, bytes(scales), ROWS)).check();
       scales[scales.length - 100] = (short) 0x7FC0;
       new QuantizedUnit(scheme, 1024, new QuantizedUnit.Segment(codes, bytes(scales), ROWS)).check(1);
@@ -89,8 +89,8 @@ class LookedUpBlocksTest {
     Random random = new Random(4);
     for (String text : new String[] {"INT4/BF16/1x32", "E2M1/E8M0/1x32"}) {
       WeightScheme scheme = WeightScheme.parse(text);
-      new QuantizedUnit(scheme, COLS, QuantizedKernelTest.gaussian(scheme, 401, COLS, random),
-          QuantizedKernelTest.gaussian(scheme, 300, COLS, random)).check();
+      new QuantizedUnit(scheme, COLS, QuantizedBytes.gaussian(scheme, 401, COLS, random),
+          QuantizedBytes.gaussian(scheme, 300, COLS, random)).check();
     }
   }
 

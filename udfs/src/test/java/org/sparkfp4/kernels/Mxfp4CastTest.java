@@ -58,7 +58,7 @@ class Mxfp4CastTest {
         scales[scale] = (byte) scale;
       }
 
-      byte[] codes = QuantizedKernelTest.randomCodes(CodeType.E2M1, 32 * scales.length, random);
+      byte[] codes = QuantizedBytes.randomCodes(CodeType.E2M1, 32 * scales.length, random);
       unit(32, new QuantizedUnit.Segment(codes, scales, scales.length)).checkCast();
     }
   }
@@ -85,7 +85,7 @@ class Mxfp4CastTest {
   @Test
   void countsWhatItQuantizesAnew() {
     byte[] scales = {118, 101, 100, 0, 99};
-    byte[] codes = QuantizedKernelTest.randomCodes(CodeType.E2M1, 32 * scales.length, new Random(5));
+    byte[] codes = QuantizedBytes.randomCodes(CodeType.E2M1, 32 * scales.length, new Random(5));
     for (Nvfp4Kernel kernel : Nvfp4Kernels.available()) {
       NativeMemory source = NativeMemory.of(codes, 0);
       NativeMemory sourceScales = NativeMemory.of(scales, 0);
@@ -161,6 +161,6 @@ class Mxfp4CastTest {
       scales[i] = (byte) (lowest + random.nextInt(highest - lowest + 1));
     }
 
-    return new QuantizedUnit.Segment(QuantizedKernelTest.randomCodes(CodeType.E2M1, rows * cols, random), scales, rows);
+    return new QuantizedUnit.Segment(QuantizedBytes.randomCodes(CodeType.E2M1, rows * cols, random), scales, rows);
   }
 }

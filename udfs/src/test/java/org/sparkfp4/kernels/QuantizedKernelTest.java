@@ -1,6 +1,10 @@
 package org.sparkfp4.kernels;
 
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.sparkfp4.kernels.QuantizedBytes.gaussian;
+import static org.sparkfp4.kernels.QuantizedBytes.packed;
+import static org.sparkfp4.kernels.QuantizedBytes.randomCodes;
+import static org.sparkfp4.kernels.QuantizedBytes.scales;
 
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -10,10 +14,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.sparkfp4.formats.BFloat16;
 import org.sparkfp4.formats.CodeType;
 import org.sparkfp4.formats.ErrorSums;
-import org.sparkfp4.formats.Float16;
 import org.sparkfp4.formats.Nvfp4Recipe;
 import org.sparkfp4.formats.ScaleType;
 import org.sparkfp4.formats.WeightScheme;
@@ -78,7 +80,7 @@ class QuantizedKernelTest {
 
     WeightScheme scheme = new WeightScheme(type, ScaleType.F32, 1, 0);
     return new QuantizedUnit(scheme, cols,
-        new QuantizedUnit.Segment(bytes(type, row), scales(ScaleType.F32, first, second), 2));
+        new QuantizedUnit.Segment(packed(type, row), scales(ScaleType.F32, first, second), 2));
   }
 
   @ParameterizedTest
@@ -350,64 +352,5 @@ class QuantizedKernelTest {
 
   private static void assertRefused(Runnable call, String message) {
     assertThatThrownBy(call::run).isInstanceOf(IllegalArgumentException.class).hasMessage(message);
-  }
-
-  /** Codes of all magnitudes under scales near one another. */
-  static QuantizedUnit.Segment gaussian(WeightScheme scheme, int rows, int cols, Random random) {
-    int count = (int) (scheme.scaleRows(rows) * scheme.scaleCols(cols));
-    float[] scales = new float[count];
-    for (int i = 0; i < count; i++) {
-      scales[i] = 0.001f * (float) Math.exp(random.nextGaussian());
-    }
-
-    byte[] codes = new byte[(int) scheme.codeBytes(rows, cols)];
-    for (int i = 0; i < codes.length; i++) {
-      codes[i] = scheme.codes() == CodeType.E4M3 ? (byte) (random.nextInt(2) << 7 | e4m3Magnitude(random))
-          : (byte) random.nextInt();
-    }
-
-    return new QuantizedUnit.Segment(codes, scales(scheme.scales(), scales), rows);
-  }
-
-  /** Mostly near the top, as quantizers leave them, and each code now and then. */
-  private static int e4m3Magnitude(Random random) {
-    return random.nextInt(10) == 0 ? random.nextInt(0x7F) : Math.min(0x7E, 0x60 + (int) (8 * random.nextGaussian()));
-  }
-
-  static byte[] randomCodes(CodeType type, int elements, Random random) {
-    byte[] codes = new byte[elements * type.bits() / 8];
-    for (int i = 0; i < codes.length; i++) {
-      codes[i] = type == CodeType.E4M3 ? (byte) (random.nextInt(2) << 7 | random.nextInt(0x7F))
-          : (byte) random.nextInt();
-    }
-
-    return codes;
-  }
-
-  private static byte[] bytes(CodeType type, int[] codes) {
-    byte[] bytes = new byte[codes.length * type.bits() / 8];
-    for (int i = 0; i < codes.length; i++) {
-      if (type == CodeType.E4M3) {
-        bytes[i] = (byte) codes[i];
-      } else {
-        bytes[i / 2] |= (byte) (codes[i] << 4 * (i % 2));
-      }
-    }
-
-    return bytes;
-  }
-
-  static byte[] scales(ScaleType type, float... values) {
-    ByteBuffer scales = ByteBuffer.allocate(values.length * type.bytes()).order(ByteOrder.LITTLE_ENDIAN);
-    for (float value : values) {
-      switch (type) {
-        case F32 -> scales.putFloat(value);
-        case BF16 -> scales.putShort(BFloat16.fromFloat(value));
-        case F16 -> scales.putShort(Float16.fromFloat(value));
-        case E8M0 -> scales.put((byte) (Math.getExponent(value) + 127));
-      }
-    }
-
-    return scales.array();
   }
 }

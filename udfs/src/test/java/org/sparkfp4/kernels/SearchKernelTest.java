@@ -231,8 +231,8 @@ class SearchKernelTest {
     WeightScheme scheme = WeightScheme.parse(text);
     Random random = new Random(37);
     for (int cols : new int[] {32, 160, 1056}) {
-      QuantizedUnit unit = new QuantizedUnit(scheme, cols, QuantizedKernelTest.gaussian(scheme, 5, cols, random),
-          QuantizedKernelTest.gaussian(scheme, 3, cols, random));
+      QuantizedUnit unit = new QuantizedUnit(scheme, cols, QuantizedBytes.gaussian(scheme, 5, cols, random),
+          QuantizedBytes.gaussian(scheme, 3, cols, random));
       for (SearchCase search : SearchCase.all(cols, random)) {
         unit.check(search, unit.referenceAmax());
         unit.check(search, 40 * unit.referenceAmax());

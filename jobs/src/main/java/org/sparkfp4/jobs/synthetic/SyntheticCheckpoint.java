@@ -19,7 +19,6 @@ import org.apache.spark.util.SerializableConfiguration;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.CheckpointIndex;
 import org.sparkfp4.files.RawFileSystem;
-import org.sparkfp4.jobs.JobException;
 import org.sparkfp4.safetensors.DType;
 
 /** A checkpoint with random weights and the names, the shapes and the files of a published one. */
@@ -65,7 +64,7 @@ public final class SyntheticCheckpoint {
   /**
    * Writes the checkpoint, one task a shard, its index last.
    *
-   * @throws JobException when the folder exists and is not empty
+   * @throws IOException when the folder exists and is not empty
    */
   public void write(SparkSession spark, Path folder) throws IOException {
     JavaSparkContext context = JavaSparkContext.fromSparkContext(spark.sparkContext());
@@ -87,7 +86,7 @@ public final class SyntheticCheckpoint {
   private static void requireEmpty(FileSystem files, Path folder) throws IOException {
     try {
       if (files.listStatus(folder).length > 0) {
-        throw new JobException("Cannot write to " + folder + ": it is not empty. Remove it or name another --output.");
+        throw new IOException("Cannot write to " + folder + ": it is not empty. Remove it or name another --output.");
       }
     } catch (FileNotFoundException e) {
       // as it should be

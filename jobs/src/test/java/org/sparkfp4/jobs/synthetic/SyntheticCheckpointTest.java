@@ -23,7 +23,6 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.formats.BFloat16;
-import org.sparkfp4.jobs.JobException;
 import org.sparkfp4.safetensors.DType;
 
 class SyntheticCheckpointTest {
@@ -72,7 +71,7 @@ class SyntheticCheckpointTest {
     Files.writeString(folder.resolve("something"), "");
 
     assertThatThrownBy(() -> write("", "local[1]", 0, 1 << 30))
-        .isInstanceOf(JobException.class)
+        .isInstanceOf(IOException.class)
         .hasMessage("Cannot write to file:" + folder + ": it is not empty. Remove it or name another --output.");
   }
 

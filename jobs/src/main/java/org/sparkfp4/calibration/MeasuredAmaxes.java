@@ -6,9 +6,10 @@ import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.sparkfp4.formats.Nvfp4;
+import org.sparkfp4.plan.InputAmaxes;
 
 /** The amax of layers' inputs, by a rule, as statistics tell it. */
-public final class InputAmaxes {
+public final class MeasuredAmaxes implements InputAmaxes {
   private static final Pattern EXPERT = Pattern.compile("(.*\\.experts)\\.\\d+(\\.[^.]+)");
 
   private final Map<String, Float> modules = new HashMap<>();
@@ -20,7 +21,7 @@ public final class InputAmaxes {
    *
    * @throws IllegalArgumentException if a figure of a module cannot be: NaN, infinite or negative
    */
-  public InputAmaxes(StatisticsIndex index, InputScaleRule rule) {
+  public MeasuredAmaxes(StatisticsIndex index, InputScaleRule rule) {
     for (ModuleStatistics module : index.modules()) {
       float amax = rule.amax(module);
       if (!(amax >= 0 && amax <= Float.MAX_VALUE) || module.tokens() < 0) {
@@ -40,11 +41,7 @@ public final class InputAmaxes {
     }
   }
 
-  /**
-   * The amax of layers that share an input; null where it saw no token.
-   *
-   * @throws IllegalArgumentException if two of the layers have statistics, and they differ
-   */
+  @Override
   public Float own(List<String> layers) {
     List<ModuleStatistics> all = layers.stream().map(figures::get).filter(found -> found != null).toList();
     for (ModuleStatistics other : all) {
@@ -57,7 +54,7 @@ public final class InputAmaxes {
     return layers.stream().map(modules::get).filter(amax -> amax != null).max(Float::compare).orElse(null);
   }
 
-  /** The largest amax among the same layers of the other experts; null where there is none. */
+  @Override
   public Float peers(List<String> layers) {
     return layers.stream()
         .map(EXPERT::matcher)

@@ -11,11 +11,11 @@ import java.util.Optional;
 import java.util.function.Consumer;
 
 /**
- * Makes a STRUCT column out of buffers on the device, without copying any of them. The buffers belong to the builder until
- * {@link #build} hands them to the column. Rows without a value are null in the struct and in each of its fields, and empty
- * in the lists.
+ * Makes a result's column out of buffers on the device, without copying any of them: a STRUCT of the fields that were
+ * added, or one of binary values. The buffers belong to the builder until the column is made, which then owns them. Rows
+ * without a value are null in a struct and in each of its fields, and empty in lists.
  */
-final class StructBuilder implements AutoCloseable {
+final class ColumnBuilder implements AutoCloseable {
   /** What cuDF pads validity to. */
   private static final int VALIDITY_BYTES = 64;
 
@@ -28,7 +28,7 @@ final class StructBuilder implements AutoCloseable {
   private boolean isBuilt;
 
   /** @param present whether a row has a value */
-  StructBuilder(boolean[] present) {
+  ColumnBuilder(boolean[] present) {
     this.rows = present.length;
     byte[] bits = new byte[Math.max(1, (rows + VALIDITY_BYTES * 8 - 1) / (VALIDITY_BYTES * 8)) * VALIDITY_BYTES];
     int valid = 0;
@@ -43,7 +43,7 @@ final class StructBuilder implements AutoCloseable {
     this.validity = nulls == 0 ? null : copied(bits.length, host -> host.setBytes(0, bits, 0, bits.length));
   }
 
-  /** Device memory for a field's values; what it holds is undefined. */
+  /** Device memory for values; what it holds is undefined. */
   DeviceMemoryBuffer allocate(long bytes) {
     DeviceMemoryBuffer buffer = DeviceMemoryBuffer.allocate(Math.max(1, bytes));
     buffers.add(buffer);
@@ -84,20 +84,45 @@ final class StructBuilder implements AutoCloseable {
   }
 
   private void addLists(DType type, int[] offsets, DeviceMemoryBuffer data) {
+    DeviceMemoryBuffer deviceOffsets = deviceOffsets(offsets);
+    fields.add(new ColumnView(DType.LIST, rows, Optional.of(nulls), validity, deviceOffsets,
+        new ColumnView[] {elements(type, offsets, data)}));
+  }
+
+  private DeviceMemoryBuffer deviceOffsets(int[] offsets) {
     DeviceMemoryBuffer deviceOffsets = copied((long) offsets.length * Integer.BYTES,
         host -> host.setInts(0, offsets, 0, offsets.length));
     buffers.add(deviceOffsets);
-    ColumnView values = new ColumnView(type, offsets[rows], Optional.of(0L), data, null);
-    elements.add(values);
-    fields.add(new ColumnView(
-        DType.LIST, rows, Optional.of(nulls), validity, deviceOffsets, new ColumnView[] {values}));
+    return deviceOffsets;
   }
 
-  /** The column, which owns all buffers; the builder is done with. */
-  ColumnVector build() {
+  private ColumnView elements(DType type, int[] offsets, DeviceMemoryBuffer data) {
+    ColumnView values = new ColumnView(type, offsets[rows], Optional.of(0L), data, null);
+    elements.add(values);
+    return values;
+  }
+
+  /** The column of structs, which owns all buffers; the builder is done with. */
+  ColumnVector buildStruct() {
     long[] handles = fields.stream().mapToLong(ColumnView::getNativeView).toArray();
     ColumnVector column = new ColumnVector(
         DType.STRUCT, rows, Optional.of(nulls), null, validity, null, List.copyOf(buffers), handles);
+    isBuilt = true;
+    return column;
+  }
+
+  /**
+   * The column of binary values, which owns all buffers; the builder is done with.
+   *
+   * @param data of {@link #allocate}
+   */
+  ColumnVector buildBinary(int[] offsets, DeviceMemoryBuffer data) {
+    DeviceMemoryBuffer deviceOffsets = deviceOffsets(offsets);
+    long[] values = {elements(DType.UINT8, offsets, data).getNativeView()};
+    // A column closes its own offsets, as it does its validity.
+    List<DeviceMemoryBuffer> others = buffers.stream().filter(buffer -> buffer != deviceOffsets).toList();
+    ColumnVector column = new ColumnVector(
+        DType.LIST, rows, Optional.of(nulls), null, validity, deviceOffsets, others, values);
     isBuilt = true;
     return column;
   }

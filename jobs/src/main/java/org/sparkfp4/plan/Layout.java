@@ -1,4 +1,4 @@
-package org.sparkfp4.layouts;
+package org.sparkfp4.plan;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.List;
@@ -6,13 +6,8 @@ import org.sparkfp4.checkpoint.ModelConfig;
 import org.sparkfp4.checkpoint.StoredParts;
 import org.sparkfp4.checkpoint.StoredWeight;
 import org.sparkfp4.formats.Nvfp4Recipe;
-import org.sparkfp4.plan.CarriedTensor;
-import org.sparkfp4.plan.PlanOptions;
-import org.sparkfp4.plan.QuantizationPlan;
-import org.sparkfp4.plan.Unit;
-import org.sparkfp4.plan.UnitTensor;
 
-/** How a runtime's checkpoints name, shape and describe NVFP4 layers. */
+/** What a plan asks of a runtime's format: how its checkpoints name, shape and describe NVFP4 layers. */
 public interface Layout {
   /** The name that {@code --layout} takes. */
   String name();

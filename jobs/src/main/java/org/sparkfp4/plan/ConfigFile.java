@@ -1,4 +1,4 @@
-package org.sparkfp4.layouts;
+package org.sparkfp4.plan;
 
 import com.fasterxml.jackson.databind.JsonNode;
 

@@ -1,10 +1,10 @@
-package org.sparkfp4.plan;
+package org.sparkfp4.checkpoint;
 
 import java.io.Serializable;
 import java.util.Objects;
 
 /**
- * A file of the source as the plan saw it; a run refuses a source that changed since.
+ * A file of the source as it was when its header was read; a run refuses a source that changed since.
  *
  * @param name its name inside the checkpoint's folder
  * @param length its bytes
