@@ -3,7 +3,6 @@ package org.sparkfp4.checkpoint;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -21,7 +20,7 @@ final class ExpertStacks {
   private final ModelConfig config;
   private final boolean batch;
   private final long layers;
-  private final Set<String> biases = new HashSet<>();
+  private final Map<String, LocatedTensor> biases = new HashMap<>();
   private final Map<String, LocatedTensor> origins = new HashMap<>();
 
   /**
@@ -47,7 +46,7 @@ final class ExpertStacks {
       if (known == null || family.layer(tensor.name()) >= layers) {
         result.add(tensor);
         if (tensor.name().endsWith(ModelFamily.BIAS)) {
-          biases.add(tensor.name());
+          biases.put(tensor.name(), tensor);
         }
       } else {
         String path = tensor.name().substring(0, tensor.name().lastIndexOf('.'));
@@ -120,13 +119,18 @@ final class ExpertStacks {
   }
 
   private void slice(String path, Found found, StackOrder order, List<LocatedTensor> result) {
+    LocatedTensor bias = biases.get(path + "." + found.known.name() + ModelFamily.BIAS);
+    if (bias != null) {
+      requireBias(bias, found);
+    }
+
     boolean whole = batch && found.known.block().batched();
     if (whole) {
       add(stacked(path, found, order), found, result);
       return;
     }
 
-    if (biases.contains(path + "." + found.known.name() + ModelFamily.BIAS)) {
+    if (bias != null) {
       throw new IllegalArgumentException("Cannot split " + found.tensor.name() + " (" + found.tensor.file()
           + ") into a tensor an expert: its biases are stacked beside it; use --layout modelopt, which keeps experts "
           + "stacked");
@@ -141,6 +145,16 @@ final class ExpertStacks {
       }
 
       before += found.known.stack().interleaved() ? 1 : rows;
+    }
+  }
+
+  /** A bias is copied as it is: of another shape than its stack's it would be found out by whoever loads the output. */
+  private void requireBias(LocatedTensor bias, Found found) {
+    List<Long> expected = List.of(experts(), rows(found));
+    if (!bias.shape().equals(expected)) {
+      throw new IllegalArgumentException("Invalid tensor " + bias.name() + " (" + bias.file() + "): its shape is "
+          + bias.shape() + ", but biases of the experts in " + found.tensor.name() + " are " + expected
+          + " by config.json; download the checkpoint again");
     }
   }
 

@@ -1,6 +1,7 @@
 package org.sparkfp4.checkpoint;
 
 import java.io.Serializable;
+import java.util.Objects;
 
 /**
  * A file of the source as it was when its header was read; a run refuses a source that changed since.
@@ -9,4 +10,8 @@ import java.io.Serializable;
  * @param length its bytes
  * @param modified its modification time, milliseconds since the epoch
  */
-public record SourceFile(String name, long length, long modified) implements Serializable {}
+public record SourceFile(String name, long length, long modified) implements Serializable {
+  public SourceFile {
+    Objects.requireNonNull(name, "name");
+  }
+}

@@ -66,6 +66,8 @@ public final class ConvertJob {
       String commit, KernelChoice kernels, String producer) throws IOException {
     Configuration conf = spark.sessionState().newHadoopConf();
     SourceModel model = SourceModel.of(conf, source);
+    // looked at here for its faults: it is taken over when all weights are written
+    QuantConfig.read(conf, source);
     ConvertPlan plan = request.planner(model, conf)
         .plan(source.path().toString(), source.sourceFiles(), source.tensors());
     return new ConvertJob(spark, output, source, model, plan, commit, kernelsFor(kernels), producer);

@@ -1,23 +1,15 @@
 package org.sparkfp4.convert;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import java.io.FileNotFoundException;
 import java.io.IOException;
-import java.io.InputStream;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.fs.Path;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.CheckpointIndex;
-import org.sparkfp4.files.RawFileSystem;
-import org.sparkfp4.files.Utf8Json;
 import org.sparkfp4.layouts.ExternalWeights;
 import org.sparkfp4.layouts.Layouts;
 import org.sparkfp4.output.Manifest;
@@ -31,8 +23,6 @@ import org.sparkfp4.safetensors.TensorInfo;
 
 /** Turns the finished files of a conversion into a checkpoint: everything beside them, and at last the index. */
 final class ConvertPublisher {
-  private static final ObjectMapper JSON = new ObjectMapper();
-
   private final ConvertFolder folder;
   private final Checkpoint source;
   private final SourceModel model;
@@ -81,7 +71,7 @@ final class ConvertPublisher {
     List<ConfigFile> configs = new ArrayList<>();
     if (model.describedAs() == form) {
       configs.add(new ConfigFile(Checkpoint.CONFIG, config));
-      quantConfig(conf).ifPresent(content -> configs.add(new ConfigFile(Checkpoint.QUANT_CONFIG, content)));
+      QuantConfig.read(conf, source).ifPresent(content -> configs.add(new ConfigFile(Checkpoint.QUANT_CONFIG, content)));
     } else {
       configs.addAll(Layouts.named(form.layout()).configs(config, ConvertedModules.of(model, origin.options())));
     }
@@ -95,16 +85,6 @@ final class ConvertPublisher {
     }
 
     return configs;
-  }
-
-  /** ModelOpt's second description, where the source has one. */
-  private Optional<JsonNode> quantConfig(Configuration conf) throws IOException {
-    Path file = new Path(source.path(), Checkpoint.QUANT_CONFIG);
-    try (InputStream in = RawFileSystem.of(file, conf).open(file)) {
-      return Optional.of(JSON.readTree(Utf8Json.reader(in)));
-    } catch (FileNotFoundException e) {
-      return Optional.empty();
-    }
   }
 
   private ObjectNode index() {

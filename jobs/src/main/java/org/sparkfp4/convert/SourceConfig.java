@@ -30,11 +30,26 @@ record SourceConfig(JsonNode json) {
           + " no two layouts describe them alike; quantize the source without --keep-source-precision");
     }
 
+    JsonNode ignore = json.path("quantization_config").path("ignore");
+    if (!ignore.isMissingNode() && !isListOfStrings(ignore)) {
+      throw new IllegalArgumentException("Cannot convert: " + Checkpoint.CONFIG + " has in its quantization_config an "
+          + "ignore that is no list of strings, at which loaders stop; give the config.json that belongs to the weights");
+    }
+
     if (!method().isEmpty() && ModuleForm.named(method()).isEmpty()) {
       throw new IllegalArgumentException("Cannot convert: " + Checkpoint.CONFIG + " has quant_method \"" + method()
           + "\" in its quantization_config, and NVFP4 checkpoints have modelopt or compressed-tensors; give the config.json"
           + " that belongs to the weights");
     }
+  }
+
+  private static boolean isListOfStrings(JsonNode list) {
+    boolean strings = list.isArray();
+    for (JsonNode entry : list) {
+      strings &= entry.isTextual();
+    }
+
+    return strings;
   }
 
   /** Requires that tensors of a form are not described as those of the other. */

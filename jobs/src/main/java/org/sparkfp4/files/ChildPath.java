@@ -9,11 +9,12 @@ public final class ChildPath {
   /**
    * The file called {@code name} directly in {@code folder}.
    *
-   * @throws IllegalArgumentException if a name is none, or that of the folder itself or of the one above it
+   * @throws IllegalArgumentException if a name is none, that of the folder itself or of the one above it, or a path
    */
   public static Path of(Path folder, String name) {
-    if (name.isEmpty() || name.equals(".") || name.equals("..")) {
-      throw new IllegalArgumentException("Invalid name of a file in " + folder + ": \"" + name + "\"");
+    if (name == null || name.isEmpty() || name.equals(".") || name.equals("..") || name.contains("/")) {
+      throw new IllegalArgumentException(
+          "Invalid name of a file in " + folder + ": \"" + name + "\", must be a name directly in that folder");
     }
 
     return new Path(folder, new Path(null, null, name));

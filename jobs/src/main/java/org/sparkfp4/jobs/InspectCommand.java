@@ -10,6 +10,7 @@ import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
+import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.sparkfp4.checkpoint.Checkpoint;
@@ -17,6 +18,7 @@ import org.sparkfp4.checkpoint.InvalidCheckpointException;
 import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.checkpoint.ModelConfig;
 import org.sparkfp4.checkpoint.ModelFamilies;
+import org.sparkfp4.checkpoint.NaturalOrder;
 import org.sparkfp4.files.RawFileSystem;
 import org.sparkfp4.formats.ScaleSearch;
 import org.sparkfp4.keys.CachedKeys;
@@ -43,6 +45,9 @@ import picocli.CommandLine.Spec;
     mixinStandardHelpOptions = true)
 final class InspectCommand implements Callable<Integer> {
   private static final ObjectMapper JSON = new ObjectMapper().enable(SerializationFeature.INDENT_OUTPUT);
+
+  /** Folders that a message names. */
+  private static final int NAMED = 10;
 
   @Parameters(paramLabel = "DIR", converter = FolderText.class,
       description = "A checkpoint's folder, or one .safetensors file; or a cache of keys.")
@@ -134,8 +139,27 @@ final class InspectCommand implements Callable<Integer> {
             + " yet: a run was begun there and has not finished; the same command finishes it (" + e.getMessage() + ")");
       }
 
+      List<String> batch = ours == null ? List.of() : outputsIn(ours);
+      if (!batch.isEmpty()) {
+        throw new JobException("Cannot inspect " + ours.path() + " as one checkpoint: it holds " + batch.size()
+            + (batch.size() == 1 ? " output" : " outputs") + ", each in a folder of its own; give one of them: "
+            + String.join(", ", batch.subList(0, Math.min(NAMED, batch.size()))) + (batch.size() > NAMED ? ", …" : ""));
+      }
+
       throw e;
     }
+  }
+
+  /** Names of the folders directly in one that hold an output each, as files of a batch of activations become. */
+  private static List<String> outputsIn(OutputFolder folder) throws IOException {
+    List<String> names = new ArrayList<>();
+    for (FileStatus entry : folder.fs().listStatus(folder.path())) {
+      if (entry.isDirectory() && folder.fs().exists(new OutputFolder(folder.fs(), entry.getPath()).manifestFile())) {
+        names.add(entry.getPath().getName());
+      }
+    }
+
+    return names.stream().sorted(new NaturalOrder()).toList();
   }
 
   private int inspectCache() throws IOException {

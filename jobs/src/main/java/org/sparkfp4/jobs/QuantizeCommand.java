@@ -34,6 +34,7 @@ import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.plan.Targets;
 import org.sparkfp4.report.ExpertLoad;
 import org.sparkfp4.report.ReportFiles;
+import org.sparkfp4.report.RunReport;
 import org.sparkfp4.report.Stages;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -203,8 +204,9 @@ final class QuantizeCommand implements Callable<Integer> {
         print(kept + System.lineSeparator());
       }
 
+      RunReport told = publication.report(records, folder);
       if (report != null) {
-        report.write(publication.report(records, folder), spark);
+        report.write(told, spark);
       }
 
       QuantizeResult shown = QuantizeResult.of(plan, records);
@@ -213,6 +215,7 @@ final class QuantizeCommand implements Callable<Integer> {
       }
 
       print(shown.text(folder) + System.lineSeparator());
+      print(told.warningText());
       print(GptqOutcome.of(plan, records).text());
       return CommandLine.ExitCode.OK;
     } finally {

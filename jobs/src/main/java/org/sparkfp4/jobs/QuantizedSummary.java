@@ -6,6 +6,7 @@ import org.apache.hadoop.conf.Configuration;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.convert.FoundLayout;
 import org.sparkfp4.files.Printable;
+import org.sparkfp4.layouts.ActivationLayout;
 import org.sparkfp4.layouts.ExpertLayout;
 import org.sparkfp4.output.Manifest;
 import org.sparkfp4.output.OutputFolder;
@@ -38,7 +39,8 @@ record QuantizedSummary(
 
     boolean isActivations = options.targets().equals(ActivationPlanner.TARGETS);
     return new QuantizedSummary(
-        isActivations ? ActivationPlanner.TARGETS : scheme(options.weightOnly()), options.layout(), manifest.producer(),
+        isActivations ? ActivationPlanner.TARGETS : scheme(options.weightOnly()),
+        ActivationLayout.optionName(options.layout()), manifest.producer(),
         manifest.input(), options.targets(), options.scaleSearch());
   }
 

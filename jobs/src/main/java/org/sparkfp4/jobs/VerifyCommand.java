@@ -120,7 +120,7 @@ final class VerifyCommand implements Callable<Integer> {
       result.layerLines().forEach(spec.commandLine().getOut()::println);
     }
 
-    return end(report.outlierText() + result.text(), result.isGood());
+    return end(report.outlierText() + report.warningText() + result.text(), result.isGood());
   }
 
   private static long bytes(Checkpoint checkpoint) {

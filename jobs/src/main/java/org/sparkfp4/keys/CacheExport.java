@@ -4,7 +4,9 @@ import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import org.apache.hadoop.conf.Configuration;
@@ -46,6 +48,7 @@ public final class CacheExport {
     this.tokens = tokens.clone();
     this.output = output;
     requireTokenIds(tokens);
+    requireDistinct(layers);
     for (CachedLayer layer : layers) {
       if (!layer.page().equals(layers.get(0).page())) {
         throw new InvalidKeysException("Invalid cache: pages of " + layer.name() + " are " + layer.page() + ", those "
@@ -68,6 +71,18 @@ public final class CacheExport {
       if (there < tokens.length) {
         throw new InvalidKeysException("Invalid tokens: " + tokens.length + ", " + layer.name() + " in " + layer.file()
             + " has keys of " + there);
+      }
+    }
+  }
+
+  /** Files of an export are called by their layers, and a page has that of each layer once. */
+  private static void requireDistinct(List<CachedLayer> layers) {
+    Map<String, CachedLayer> byName = new HashMap<>();
+    for (CachedLayer layer : layers) {
+      CachedLayer other = byName.put(layer.name(), layer);
+      if (other != null) {
+        throw new InvalidKeysException("Invalid cache: it has layer " + layer.name() + " twice, in " + other.file()
+            + " and " + layer.file() + "; make the cache anew");
       }
     }
   }
@@ -120,7 +135,7 @@ public final class CacheExport {
     }
 
     if (!record.isOwn()) {
-      requireNone(fs, files);
+      requireNone(fs, files, record);
       record.begin();
     }
 
@@ -131,7 +146,7 @@ public final class CacheExport {
       }
     }
 
-    record.finish(format, files);
+    record.finish(format, layerNames(), files);
   }
 
   /** Names of the files, which tell of tokens and model, and what is in the cache. */
@@ -143,12 +158,24 @@ public final class CacheExport {
   }
 
   /** Refuses to replace what is there, before anything is written. */
-  private static void requireNone(FileSystem fs, List<Path> files) throws IOException {
+  private void requireNone(FileSystem fs, List<Path> files, ExportRecord record) throws IOException {
     for (Path file : files) {
       if (fs.exists(file)) {
-        throw new IOException("Cannot write to " + file + ": it is there already; remove it, or choose another folder");
+        String owner = record.others(file).stream().findFirst()
+            .map(other -> ", of " + other + ", and this export is of " + layerNames()
+                + ": requests that begin with the same tokens share it")
+            .orElse("");
+        throw new IOException(
+            "Cannot write to " + file + ": it is there already" + owner + "; remove it, or choose another folder");
       }
     }
+  }
+
+  private String layerNames() {
+    String first = "layer " + layers.get(0).name();
+    return layers.size() == 1
+        ? first
+        : first + " to " + layers.get(layers.size() - 1).name() + " (" + layers.size() + " layers)";
   }
 
   private static String fileName(CachedLayer layer, String ending) {

@@ -22,7 +22,7 @@ import org.sparkfp4.safetensors.TensorInfo;
 public final class CachedKeys implements Closeable {
   private final CachedLayer layer;
   private final FSDataInputStream in;
-  private final byte[] bytes;
+  private byte[] bytes;
   private long current = -1;
 
   /** Opens a layer's file. */
@@ -30,7 +30,6 @@ public final class CachedKeys implements Closeable {
     this.layer = layer;
     Path path = new Path(layer.file());
     this.in = RawFileSystem.of(path, conf).open(path);
-    this.bytes = new byte[layer.page().bytes()];
   }
 
   /** Whether a folder or a file is a cache, by its index or its header. */
@@ -78,9 +77,9 @@ public final class CachedKeys implements Closeable {
       if (tensor.name().endsWith(KeyPlanner.KEYS)) {
         List<Long> shape = tensor.shape();
         if (tensor.dtype() != DType.U8 || shape.size() != 3 || shape.get(1) < 1 || shape.get(2) < 1
-            || shape.get(2) % 17 != 0) {
+            || shape.get(2) % 17 != 0 || shape.get(2) > Integer.MAX_VALUE / shape.get(1)) {
           throw new InvalidKeysException("Invalid cache file " + path + ": " + tensor.name() + " is " + tensor.dtype()
-              + " " + shape + ", must be U8 [pages, tokens, D / 2 + D / 32]");
+              + " " + shape + ", must be U8 [pages, tokens, D / 2 + D / 32] with pages of less than 2 GiB");
         }
 
         KeyPage page = new KeyPage(Math.toIntExact(shape.get(1)), Math.toIntExact(shape.get(2) * 32 / 17));
@@ -100,8 +99,13 @@ public final class CachedKeys implements Closeable {
           "Invalid page of " + layer.name() + ": " + number + ", it has " + layer.pages() + " pages");
     }
 
+    if (bytes == null) {
+      // only now: a file may say that it has no pages, and that those are of any size
+      bytes = new byte[layer.page().bytes()];
+    }
+
     if (number != current) {
-      in.readFully(layer.offset() + number * bytes.length, bytes, 0, bytes.length);
+      in.readFully(layer.offset() + number * layer.page().bytes(), bytes, 0, bytes.length);
       current = number;
     }
 
@@ -110,7 +114,7 @@ public final class CachedKeys implements Closeable {
 
   /** The values of the key in a slot; zeros where no token has it. */
   public void decode(long slot, float[] out) throws IOException {
-    layer.page().decode(page(slot / layer.page().tokens()), bytes.length, slot % layer.page().tokens(), out);
+    layer.page().decode(page(slot / layer.page().tokens()), layer.page().bytes(), slot % layer.page().tokens(), out);
   }
 
   @Override

@@ -7,12 +7,15 @@ import com.fasterxml.jackson.databind.SerializationFeature;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.stream.Collectors;
+import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.sparkfp4.files.AtomicFile;
+import org.sparkfp4.files.Utf8Json;
 
 /**
  * What tells a whole export from one that ended early, and its files from somebody else's: before the first file a mark,
@@ -22,6 +25,8 @@ import org.sparkfp4.files.AtomicFile;
 final class ExportRecord {
   private static final ObjectMapper JSON = new ObjectMapper().enable(SerializationFeature.INDENT_OUTPUT);
   private static final String FILES = "files";
+  private static final String LAYERS = "layers";
+  private static final String RECORD = "sparkfp4-export-[0-9a-f]+\\.json";
 
   private final FileSystem fs;
   private final Path begun;
@@ -52,7 +57,7 @@ final class ExportRecord {
    * is damaged.
    */
   Set<Path> missing(List<Path> files) throws IOException {
-    JsonNode recorded = isFinished() ? record().path(FILES) : null;
+    JsonNode recorded = isFinished() ? record(finished).path(FILES) : null;
     return files.stream().filter(file -> !isWhole(file, recorded)).collect(Collectors.toSet());
   }
 
@@ -65,9 +70,24 @@ final class ExportRecord {
     }
   }
 
-  private JsonNode record() throws IOException {
-    try (var in = fs.open(finished)) {
-      return JSON.readTree(in.readAllBytes());
+  /** The finished exports in the folder that have a file of that name, by what they are of and their records. */
+  List<String> others(Path file) throws IOException {
+    List<String> others = new ArrayList<>();
+    for (FileStatus entry : fs.listStatus(output)) {
+      if (entry.getPath().getName().matches(RECORD) && !entry.getPath().equals(finished)) {
+        JsonNode other = record(entry.getPath());
+        if (other.path(FILES).has(name(file))) {
+          others.add(other.path(LAYERS).asText("an export") + " (" + entry.getPath().getName() + ")");
+        }
+      }
+    }
+
+    return others;
+  }
+
+  private JsonNode record(Path file) throws IOException {
+    try (var in = fs.open(file)) {
+      return JSON.readTree(Utf8Json.reader(in));
     } catch (JsonProcessingException e) {
       return JSON.createObjectNode();
     }
@@ -82,9 +102,13 @@ final class ExportRecord {
     AtomicFile.write(fs, begun, new byte[0]);
   }
 
-  /** Writes the record and takes the mark away. */
-  void finish(String format, List<Path> files) throws IOException {
-    ObjectNode content = JSON.createObjectNode().put("format", format);
+  /**
+   * Writes the record and takes the mark away.
+   *
+   * @param layers what the export is of, for people
+   */
+  void finish(String format, String layers, List<Path> files) throws IOException {
+    ObjectNode content = JSON.createObjectNode().put("format", format).put(LAYERS, layers);
     ObjectNode lengths = content.putObject(FILES);
     for (Path file : files) {
       lengths.put(name(file), fs.getFileStatus(file).getLen());

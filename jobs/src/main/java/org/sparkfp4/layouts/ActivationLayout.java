@@ -28,6 +28,8 @@ public final class ActivationLayout implements Layout {
   /** The layout with scales in Marlin's words. */
   public static final String TRT_EDGE_LLM = "trt-edge-llm";
 
+  private static final String PLANNED = "activations";
+
   private static final int TILE = 64;
   private static final TensorNames NAMES =
       new TensorNames("input_packed", "input_scale", "input_global_scale", null, List.of(1L));
@@ -55,7 +57,12 @@ public final class ActivationLayout implements Layout {
   /** What plans call it: the first has the name that it had as the only one. */
   @Override
   public String name() {
-    return words ? TRT_EDGE_LLM : "activations";
+    return words ? TRT_EDGE_LLM : PLANNED;
+  }
+
+  /** What a command line calls the layout that plans call so; the same name of every other layout. */
+  public static String optionName(String planned) {
+    return planned.equals(PLANNED) ? LINEAR : planned;
   }
 
   @Override

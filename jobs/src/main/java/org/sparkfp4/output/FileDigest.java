@@ -5,6 +5,7 @@ import java.io.InputStream;
 import java.io.OutputStream;
 import java.io.Serializable;
 import java.nio.ByteBuffer;
+import java.util.Objects;
 import org.sparkfp4.files.Sha256;
 
 /**
@@ -15,6 +16,11 @@ import org.sparkfp4.files.Sha256;
  * @param sha256 SHA-256 of its bytes, lower-case hexadecimal
  */
 public record FileDigest(String name, long length, String sha256) implements Serializable {
+  public FileDigest {
+    Objects.requireNonNull(name, "name");
+    Objects.requireNonNull(sha256, "sha256");
+  }
+
   /** The digest of a file with this content. */
   public static FileDigest of(String name, byte[] content) {
     return new FileDigest(name, content.length, Sha256.hex(content));

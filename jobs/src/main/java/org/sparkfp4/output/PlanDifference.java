@@ -6,6 +6,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.TreeMap;
 import org.sparkfp4.checkpoint.SourceFile;
+import org.sparkfp4.layouts.ActivationLayout;
 import org.sparkfp4.plan.PlanOptions;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.plan.StatisticsOptions;
@@ -37,7 +38,7 @@ final class PlanDifference {
   /** By the names that the command line has for them. */
   private static String between(PlanOptions then, PlanOptions now) {
     List<String> differences = new ArrayList<>();
-    add(differences, "--layout", then.layout(), now.layout());
+    add(differences, "--layout", ActivationLayout.optionName(then.layout()), ActivationLayout.optionName(now.layout()));
     add(differences, "--scale-search", then.scaleSearch(), now.scaleSearch());
     add(differences, "--targets", then.targets(), now.targets());
     add(differences, "--weight-only", then.weightOnly(), now.weightOnly());

@@ -30,6 +30,7 @@ public record ShardRecord(
     implements Serializable {
   public ShardRecord {
     Objects.requireNonNull(file, "file");
+    Objects.requireNonNull(sha256, "sha256");
     Objects.requireNonNull(fingerprint, "fingerprint");
     layers = List.copyOf(layers);
     source = source == null ? List.of() : List.copyOf(source);

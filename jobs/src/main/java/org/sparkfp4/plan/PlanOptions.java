@@ -1,6 +1,7 @@
 package org.sparkfp4.plan;
 
 import com.fasterxml.jackson.annotation.JsonIgnore;
+import java.util.Objects;
 import org.sparkfp4.formats.ScaleSearch;
 
 /**
@@ -28,6 +29,12 @@ public record PlanOptions(
     StatisticsOptions statistics) {
   /** The search whose codes make up for each other's errors, under the scales of a weighted search. */
   public static final String GPTQ = "gptq";
+
+  public PlanOptions {
+    Objects.requireNonNull(layout, "layout");
+    Objects.requireNonNull(scaleSearch, "scaleSearch");
+    Objects.requireNonNull(targets, "targets");
+  }
 
   /** Options for all layers of the targets. */
   public PlanOptions(String layout, String scaleSearch, String targets, boolean weightOnly, long maxShardBytes) {

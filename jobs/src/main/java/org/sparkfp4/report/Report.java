@@ -17,6 +17,7 @@ import java.util.Map;
  * @param kinds the layers by role and projection
  * @param outliers layers far from others of their kind, the worst first; the table has all
  * @param differences what a verification found, as many as it keeps words of
+ * @param warnings what may be worse than it looks, in words
  * @param codes number of codes of each magnitude, 0 to 6; null where codes were not counted
  * @param scales number of block scales of each E4M3 code, likewise
  * @param events what was not the rule, by name
@@ -35,6 +36,7 @@ record Report(
     List<Kind> kinds,
     List<LayerRow> outliers,
     List<String> differences,
+    List<String> warnings,
     long[] codes,
     long[] scales,
     Map<String, Long> events,

@@ -66,7 +66,8 @@ public final class RunReport {
         new Report(
             producer, "quantize", begun(stages), plan.input(), output, options(plan.family(), plan.options()),
             summary(rows, summary.parameters(), summary.bytesIn(), summary.bytesOut(), null),
-            Kind.of(rows), outliers(rows), null, null, null, events(ExceptionalEvents.of(plan, records)),
+            Kind.of(rows), outliers(rows), null, CoarseScales.warnings(rows), null, null,
+            events(ExceptionalEvents.of(plan, records)),
             load == null ? null : load.dead(), stages.list()),
         rows, load);
   }
@@ -92,6 +93,7 @@ public final class RunReport {
         new Report(
             producer, "verify", begun(stages), source.path().toString(), output, Map.of(),
             summary(rows, null, bytesIn, result.bytes(), result), Kind.of(rows), outliers(rows), result.differences(),
+            CoarseScales.warnings(rows),
             result.counts().codes(), result.counts().scales(), null, load == null ? null : load.dead(),
             stages.list()),
         rows, load);
@@ -184,6 +186,13 @@ public final class RunReport {
   /** The quantized layers. */
   List<LayerRow> rows() {
     return rows;
+  }
+
+  /** What may be worse than it looks for a terminal, a line each; the empty text if there is nothing. */
+  public String warningText() {
+    StringBuilder text = new StringBuilder();
+    report.warnings().forEach(warning -> text.append(String.format("Warning: %s%n", warning)));
+    return text.toString();
   }
 
   /** Layers far from others of their kind for a terminal, the worst first; the empty text if there is none. */

@@ -83,14 +83,14 @@ final class ClaimReader {
 
     keys(file).expectPresent(quantization, excluded);
     List<ModulePattern> patterns = new ArrayList<>();
-    quantization.path(excluded).forEach(entry -> patterns.add(ModulePattern.glob(entry.asText())));
-    for (JsonNode group : quantization.path("config_groups")) {
+    keys(file).names(quantization, excluded).forEach(entry -> patterns.add(ModulePattern.glob(entry)));
+    for (JsonNode group : keys(file).objects(quantization, "config_groups").values()) {
       keys(file).expect(group.path("weights"), "num_bits", "4");
       keys(file).expect(group.path("weights"), "group_size", "16");
     }
 
     if (algorithm.equals(MIXED)) {
-      addMixed(file, quantization.path("quantized_layers"), patterns, hybrid, claims);
+      addMixed(file, keys(file).objects(quantization, "quantized_layers"), patterns, hybrid, claims);
     } else {
       claims.add(
           new QuantizationClaim(file, WEIGHT_ONLY.get(algorithm), patterns, List.of(), List.of(), false));
@@ -99,14 +99,14 @@ final class ClaimReader {
 
   private void addMixed(
       String file,
-      JsonNode layers,
+      Map<String, JsonNode> layers,
       List<ModulePattern> excluded,
       boolean hybrid,
       List<QuantizationClaim> claims) {
     Map<String, List<ModulePattern>> byAlgorithm = new LinkedHashMap<>();
-    layers.properties().forEach(layer -> byAlgorithm
-        .computeIfAbsent(layer.getValue().path("quant_algo").asText(), algorithm -> new ArrayList<>())
-        .add(ModulePattern.below(layer.getKey())));
+    layers.forEach((module, layer) -> byAlgorithm
+        .computeIfAbsent(layer.path("quant_algo").asText(), algorithm -> new ArrayList<>())
+        .add(ModulePattern.below(module)));
     List<StoredClaim> stored = new ArrayList<>();
     List<ModulePattern> listed = new ArrayList<>();
     byAlgorithm.forEach((algorithm, modules) -> {

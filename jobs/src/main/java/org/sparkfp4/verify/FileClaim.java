@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.fs.Path;
 import org.sparkfp4.checkpoint.SourceFile;
+import org.sparkfp4.files.ChildPath;
 import org.sparkfp4.output.FileDigest;
 import org.sparkfp4.output.Manifest;
 import org.sparkfp4.output.ShardRecord;
@@ -20,6 +21,11 @@ import org.sparkfp4.output.ShardRecord;
  * @param crc32c their CRC-32C, or null
  */
 record FileClaim(String folder, String name, long length, String sha256, String crc32c) implements Serializable {
+  /** @throws IllegalArgumentException if the name leads out of the folder */
+  FileClaim {
+    ChildPath.of(new Path(folder), name);
+  }
+
   /** The files beside the shards. */
   static List<FileClaim> besideShards(Path folder, Manifest manifest) {
     List<FileClaim> claims = new ArrayList<>();

@@ -29,11 +29,11 @@ final class GroupClaimReader {
     keys.expect(quantization, "quant_method", "compressed-tensors");
     List<JsonNode> nvfp4 = new ArrayList<>();
     List<StoredClaim> stored = new ArrayList<>();
-    for (JsonNode group : quantization.path("config_groups")) {
+    for (JsonNode group : keys.objects(quantization, "config_groups").values()) {
       if (format(group, quantization).equals(NVFP4)) {
         nvfp4.add(group);
       } else {
-        stored.add(new StoredClaim(form(group, format(group, quantization)), patterns(group.path("targets"))));
+        stored.add(new StoredClaim(form(group, format(group, quantization)), patterns(group, "targets")));
       }
     }
 
@@ -53,13 +53,13 @@ final class GroupClaimReader {
       keys.expect(group.path("weights"), entry.getKey(), entry.getValue());
     }
 
-    if (group.path("targets").size() != 1 || !group.path("targets").path(0).asText().equals("Linear")) {
+    if (!keys.names(group, "targets").equals(List.of("Linear"))) {
       differences.add(FILE + " has the targets " + group.path("targets") + "; only [\"Linear\"] can be verified");
     }
 
     keys.expectPresent(quantization, "ignore");
     claims.add(new QuantizationClaim(
-        FILE, !group.path("input_activations").isObject(), patterns(quantization.path("ignore")), List.of(), stored,
+        FILE, !group.path("input_activations").isObject(), patterns(quantization, "ignore"), List.of(), stored,
         false));
   }
 
@@ -100,13 +100,13 @@ final class GroupClaimReader {
         : new StoredForm(codes, size.path(0).asLong(), size.path(1).asLong(), staticActivations);
   }
 
-  private List<ModulePattern> patterns(JsonNode entries) {
+  private List<ModulePattern> patterns(JsonNode object, String key) {
     List<ModulePattern> patterns = new ArrayList<>();
-    for (JsonNode entry : entries) {
+    for (String entry : keys.names(object, key)) {
       try {
-        patterns.add(ModulePattern.nameOrRegex(entry.asText()));
+        patterns.add(ModulePattern.nameOrRegex(entry));
       } catch (PatternSyntaxException e) {
-        differences.add(FILE + " has \"" + entry.asText() + "\" for modules, which is no regular expression: "
+        differences.add(FILE + " has \"" + entry + "\" for modules, which is no regular expression: "
             + e.getDescription());
       }
     }

@@ -35,9 +35,18 @@ record ModulePattern(String text, Pattern full, boolean loose) {
     return new ModulePattern(text, pattern, false);
   }
 
-  /** Whether every loader leaves the module alone. */
+  /**
+   * Whether every loader leaves the module alone.
+   *
+   * @throws IllegalArgumentException if that takes too long to find out
+   */
   boolean excludes(String module) {
-    return full.matcher(module).matches();
+    try {
+      return full.matcher(new BoundedText(module)).matches();
+    } catch (BoundedText.ReadTooOften | StackOverflowError e) {
+      throw new IllegalArgumentException("Invalid pattern of modules \"" + text + "\" in the configuration: it takes too "
+          + "long to find out whether it means " + module + ", for runtimes too; name the modules in plainer words", e);
+    }
   }
 
   /** Whether some loader may leave the module alone. */

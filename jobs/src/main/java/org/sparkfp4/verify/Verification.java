@@ -10,7 +10,6 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
-import java.util.function.Function;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.hadoop.conf.Configuration;
@@ -194,7 +193,9 @@ public final class Verification {
     }
 
     if (manifest != null) {
-      checkManifest(quantized, manifest);
+      ManifestCheck check = new ManifestCheck(manifest, differences);
+      check.checkShards(quantized.shards());
+      check.checkSources(source.sourceFiles());
       checkOtherFiles(quantized, quantizedFolder, manifest);
     }
   }
@@ -217,7 +218,6 @@ public final class Verification {
 
     List<FileClaim> claims = FileClaim.besideShards(quantizedFolder.path(), manifest);
     ManifestVerification.verify(spark, claims, spark.sessionState().newHadoopConf()).forEach(differences::addAll);
-    checkSources(manifest);
 
     if (!quantized.config().isMissingNode()) {
       CarriedConfig carried = new CarriedConfig(differences);
@@ -228,49 +228,6 @@ public final class Verification {
     }
   }
 
-  /**
-   * Whether the source is, as far as sizes tell, the one that the checkpoint was made from. What a conversion was made
-   * from is quantized itself, and not what it is held against.
-   */
-  private void checkSources(Manifest manifest) {
-    if (manifest.isConverted()) {
-      return;
-    }
-
-    Map<String, Long> lengths =
-        source.sourceFiles().stream().collect(Collectors.toMap(SourceFile::name, SourceFile::length));
-    for (SourceFile file : manifest.sources()) {
-      Long length = lengths.get(file.name());
-      if (length == null || length != file.length()) {
-        differences.add("Source file " + file.name() + (length == null ? " is missing" : " has " + length + " bytes")
-            + ", by the manifest the checkpoint was made from one of " + file.length());
-      }
-    }
-  }
-
-  private void checkManifest(Checkpoint quantized, Manifest manifest) {
-    Map<String, ShardRecord> recorded = byFile(manifest);
-    Set<String> files = new TreeSet<>(recorded.keySet());
-    for (FileStatus shard : quantized.shards()) {
-      String file = shard.getPath().getName();
-      ShardRecord known = recorded.get(file);
-      files.remove(file);
-      if (known == null) {
-        differences.add("Shard " + file + " is not in the manifest");
-      } else if (known.length() != shard.getLen()) {
-        differences.add("Shard " + file + " has " + shard.getLen() + " bytes, in the manifest " + known.length());
-      }
-    }
-
-    files.forEach(file -> differences.add("Missing shard " + file + ", which is in the manifest"));
-  }
-
-  private static Map<String, ShardRecord> byFile(Manifest manifest) {
-    return manifest == null
-        ? Map.of()
-        : manifest.shards().stream().collect(Collectors.toMap(ShardRecord::file, Function.identity()));
-  }
-
   private static List<ShardTask> tasks(Checkpoint quantized, Manifest manifest, TensorMatch match) {
     Map<String, List<CopiedTensor>> copies = Stream.concat(match.copies().stream(), match.stored().copies().stream())
         .collect(Collectors.groupingBy(tensor -> tensor.copy().file(), LinkedHashMap::new, Collectors.toList()));
@@ -278,7 +235,7 @@ public final class Verification {
         .collect(Collectors.groupingBy(layer -> layer.packed().file(), LinkedHashMap::new, Collectors.toList()));
     Map<String, List<DequantizedTensor>> dequantized = match.dequantized().stream()
         .collect(Collectors.groupingBy(tensor -> tensor.copy().file(), LinkedHashMap::new, Collectors.toList()));
-    Map<String, ShardRecord> recorded = byFile(manifest);
+    Map<String, ShardRecord> recorded = manifest == null ? Map.of() : ManifestCheck.byFile(manifest);
     List<ShardTask> tasks = new ArrayList<>();
     for (FileStatus shard : quantized.shards()) {
       String file = shard.getPath().getName();

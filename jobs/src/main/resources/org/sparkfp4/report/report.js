@@ -113,6 +113,9 @@ function build() {
   if (data.differences && data.differences.length) {
     root.append(differences());
   }
+  if (data.warnings && data.warnings.length) {
+    root.append(warnings());
+  }
   if (data.expertErrors.length) {
     root.append(
       drawnMap(

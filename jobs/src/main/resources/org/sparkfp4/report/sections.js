@@ -116,6 +116,12 @@ function differences() {
   );
 }
 
+function warnings() {
+  const list = element('ul', { class: 'lines', tabindex: '0', 'aria-label': 'Warnings' });
+  data.warnings.forEach(line => list.append(element('li', {}, line)));
+  return section('Warnings', '', list);
+}
+
 function outliers() {
   const more = data.summary.outliers - data.outliers.length;
   const columns = [

@@ -202,6 +202,17 @@ class SourceModelTest {
         tensors, Map.of(), config("{\"quantization_config\": {\"quant_method\": \"modelopt\"}}")).layers()).hasSize(1);
   }
 
+  @ParameterizedTest
+  @ValueSource(strings = {
+      "[\"lm_head\", null]", "[\"lm_head\", {\"a\": 1}]", "[5]", "{\"a\": \"lm_head\"}", "\"lm_head\""})
+  void ignoreThatIsNoListOfStrings(String ignore) throws Exception {
+    List<LocatedTensor> tensors = tensors(true, 4, 128, 64);
+    assertThatThrownBy(() -> SourceModel.of(tensors, Map.of(),
+        config("{\"quantization_config\": {\"quant_method\": \"modelopt\", \"ignore\": " + ignore + "}}")))
+        .hasMessageStartingWith("Cannot convert: config.json has in its quantization_config an ignore that is no list of "
+            + "strings");
+  }
+
   /** Tensors of a layer of one expert [16, 16] in a layout of stacked experts, and what its file says of it. */
   private static ExpertLayer stacked(String projections, String globals, String inputs) {
     ExpertLayout layout = ExpertLayout.CUBLAS_128X4;

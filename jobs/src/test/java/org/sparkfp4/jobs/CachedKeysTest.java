@@ -194,8 +194,21 @@ class CachedKeysTest {
       SparkSubmitResult result = export(tokens(131), output, format);
       assertThat(result.status()).isEqualTo(1);
       assertThat(result.err()).startsWith("Cannot write to " + output)
-          .contains(": it is there already; remove it, or choose another folder").hasLineCount(1);
+          .containsPattern(": it is there already, of layer layers\\.0 to layers\\.1 \\(2 layers\\) "
+              + "\\(sparkfp4-export-[0-9a-f]{16}\\.json\\), and this export is of layer layers\\.0 to layers\\.1 "
+              + "\\(2 layers\\): requests that begin with the same tokens share it; remove it, or choose another folder")
+          .hasLineCount(1);
     }
+
+    // of one layer of that cache, as another cache of the same tokens would be: nothing of it is left behind
+    Map<String, String> before = Outputs.identities(output, "");
+    SparkSubmitResult other = new InProcess().run("export-keys", "--cache",
+        cache.resolve("keys-00002-of-00002.safetensors").toString(), "--tokens",
+        folder.resolve("tokens-131.safetensors").toString(), "--output", output.toString(), "--format", "sglang");
+    assertThat(other.status()).isEqualTo(1);
+    assertThat(other.err()).contains("of layer layers.0 to layers.1 (2 layers) (sparkfp4-export-")
+        .contains("and this export is of layer layers.1: ");
+    assertThat(Outputs.identities(output, "")).isEqualTo(before);
   }
 
   @Test

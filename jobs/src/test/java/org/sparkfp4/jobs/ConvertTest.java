@@ -9,6 +9,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.FileTime;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
@@ -227,6 +228,22 @@ class ConvertTest extends LayoutRuns {
 
     Files.setLastModifiedTime(file, time);
     return before;
+  }
+
+  @Test
+  void secondDescriptionThatIsNoneIsToldBeforeAnyWork() throws IOException {
+    Path input = Files.createDirectory(folder.resolve("input"));
+    for (String name : gated.toFile().list()) {
+      Files.copy(gated.resolve(name), input.resolve(name));
+    }
+
+    for (String content : List.of("{\"quantization\":", "[]")) {
+      Files.writeString(input.resolve("hf_quant_config.json"), content);
+      SparkSubmitResult refused = tryConvert(input, "modelopt", "output");
+      assertThat(refused.status()).isEqualTo(1);
+      assertThat(refused.err()).startsWith("Cannot convert: file:" + input + "/hf_quant_config.json is no JSON");
+      assertThat(folder.resolve("output")).doesNotExist();
+    }
   }
 
   @Test

@@ -113,13 +113,40 @@ class InputScaleTest {
     assertThat(scalar(output, name)).isEqualTo(layout.equals("modelopt") ? amax / 2688 : 1 / amax * 2688);
   }
 
+  /**
+   * 20,000 blocks of amax 1.5, of which some are 50: one in ten thousand may be above the percentile, which is the end of
+   * the bin that begins at 1.5 and is an eighth of 1 wide.
+   */
+  @ParameterizedTest
+  @CsvSource({"1, 1.625", "3, 50"})
+  void thePercentileIsWhatOneBlockInTenThousandExceeds(int large, float percentile) throws IOException {
+    Path activations = Files.createDirectories(folder.resolve("blocks"));
+    Activations x = Activations.zeros(5_000, 64);
+    for (int token = 0; token < 5_000; token++) {
+      for (int block = 0; block < 64; block += 16) {
+        x.with(token, block + token % 16, token < large && block == 16 ? 50f : 1.5f);
+      }
+    }
+
+    String module = LAYER + ".experts.1.down_proj";
+    CheckpointFiles.write(activations.resolve("a.safetensors"), Map.of(module + ".input", x.bf16()));
+    Path sums = folder.resolve("sums of blocks");
+    SparkSubmitResult calibrated = new InProcess().run(
+        "calibrate", "--input", activations.toString(), "--output", sums.toString(), "--model", MODEL);
+    assertThat(calibrated.status()).as(calibrated.err()).isZero();
+
+    for (String rule : List.of("amax", "percentile")) {
+      SparkSubmitResult result = quantize(rule, "--statistics", sums.toString(), "--input-scale", rule);
+      assertThat(result.status()).as(result.err()).isZero();
+      requireScale(CheckpointFiles.read(folder.resolve(rule)), "modelopt", module + ".input_scale",
+          rule.equals("amax") ? 50f : percentile);
+    }
+  }
+
   @Test
-  void rulesMakeOtherScalesOfTheSameStatistics() throws IOException {
-    quantize("percentile", "--statistics", statistics.toString(), "--input-scale", "percentile");
+  void headroomMakesAnotherScaleOfTheSameStatistics() throws IOException {
     quantize("headroom", "--statistics", statistics.toString(), "--input-scale", "headroom");
     String scale = LAYER + ".experts.1.gate_proj.input_scale";
-    // of so few blocks the largest is the percentile
-    assertThat(scalar(CheckpointFiles.read(folder.resolve("percentile")), scale)).isEqualTo(50f / 2688);
     float headroom = 2688 * scalar(CheckpointFiles.read(folder.resolve("headroom")), scale);
     double least = Double.POSITIVE_INFINITY;
     Activations x = Activations.random(64, 128, 1);

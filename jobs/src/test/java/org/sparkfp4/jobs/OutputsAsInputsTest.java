@@ -44,18 +44,19 @@ class OutputsAsInputsTest {
   }
 
   @ParameterizedTest
-  @CsvSource({"modelopt, W4A4", "compressed-tensors, W4A4", "cublas-128x4, W4A4", "activations, activations"})
-  void inspectNamesWhatIsThere(String output, String what) throws IOException {
+  @CsvSource({"modelopt, W4A4, modelopt", "compressed-tensors, W4A4, compressed-tensors",
+      "cublas-128x4, W4A4, cublas-128x4", "activations, activations, linear"})
+  void inspectNamesWhatIsThere(String output, String what, String layout) throws IOException {
     String told = succeed("inspect", folder.resolve(output).toString());
     assertThat(told)
-        .contains("format        NVFP4 (" + what + "), layout " + output + "\n")
+        .contains("format        NVFP4 (" + what + "), layout " + layout + "\n")
         .contains("manifest      sparkfp4-manifest.json, by Spark FP4 " + Version.current() + "\n")
         .contains("made from     file:", "scale search rtn\n", "state         finished; verify --manifest ")
         .doesNotContain("problem", "becomes");
     assertThat(told.contains("experts       as cuBLASLt, CUTLASS and FlashInfer's CUTLASS experts hold them"))
         .isEqualTo(output.equals("cublas-128x4"));
     JsonNode json = new ObjectMapper().readTree(succeed("inspect", "--json", folder.resolve(output).toString()));
-    assertThat(json.at("/nvfp4/layout").asText()).isEqualTo(output);
+    assertThat(json.at("/nvfp4/layout").asText()).isEqualTo(layout);
     assertThat(json.path("state").asText()).startsWith("finished");
     assertThat(json.path("plan").isNull()).isTrue();
   }

@@ -176,6 +176,12 @@ class QuantizeActivationsTest {
         new InProcess().run("quantize-activations", "--input", input.toString(), "--output", output);
     assertThat(other.status()).isEqualTo(1);
     assertThat(other.err()).contains("holds a checkpoint of another plan").contains("--overwrite");
+
+    // by the name that the option has
+    CheckpointFiles.write(input.resolve("a.safetensors"), Map.of("m.input", Activations.random(8, 64, 1).bf16()));
+    assertThat(new InProcess().run("quantize-activations", "--input", input.toString(), "--output", output,
+        "--layout", "trt-edge-llm").err())
+        .contains("of another plan (--layout linear there, trt-edge-llm now)");
   }
 
   /** A batch each: an output has one tensor of a name, so each file gets one; scales of statistics are those of all. */
@@ -194,6 +200,11 @@ class QuantizeActivationsTest {
     requireEncoded(CheckpointFiles.read(output.resolve("b")), "m", y, amax(y));
     requireEncoded(CheckpointFiles.read(output.resolve("b")), "n", y, amax(y));
     assertThat(own.out()).contains("file:" + output + "/a: 1 shard", "file:" + output + "/b: ");
+    SparkSubmitResult top = new InProcess().run("inspect", output.toString());
+    assertThat(top.status()).isEqualTo(1);
+    assertThat(top.err()).hasLineCount(1).startsWith("Cannot inspect file:" + output
+        + " as one checkpoint: it holds 2 outputs, each in a folder of its own; give one of them: a, b");
+    assertThat(new InProcess().run("inspect", output.resolve("a").toString()).out()).contains("layout linear");
 
     Path statistics = folder.resolve("statistics");
     assertThat(new InProcess().run("calibrate", "--input", input.toString(), "--output", statistics.toString()).status())

@@ -12,8 +12,10 @@ import java.nio.FloatBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
@@ -130,6 +132,69 @@ class StackedExpertsTest {
 
       assertThat(Math.sqrt(error / square)).as("relative error of expert %d", expert).isBetween(0.05, 0.11);
     }
+  }
+
+  /** A million times smaller than the others under their scale, an expert becomes zeros; the layer's error hides it. */
+  @Test
+  void anExpertThatLosesItsPrecisionInAStackIsToldOf() throws Exception {
+    String module = "language_model.model.layers.1.feed_forward.experts.gate_up_proj";
+    Path same = synthesize(SyntheticFamily.LLAMA4);
+    Path output = folder.resolve("output");
+    SparkSubmitResult plain = new InProcess().run(
+        "quantize", "--input", same.toString(), "--output", folder.resolve("plain").toString());
+    assertThat(plain.status()).as(plain.err()).isZero();
+    assertThat(plain.out()).doesNotContain("Warning");
+
+    Path source = Files.createDirectory(folder.resolve("vanishing"));
+    Files.copy(same.resolve("config.json"), source.resolve("config.json"));
+    Map<String, StoredTensor> tensors = new LinkedHashMap<>(CheckpointFiles.read(same));
+    StoredTensor stack = tensors.get(module);
+    byte[] reduced = stack.data().clone();
+    ByteBuffer weights = ByteBuffer.wrap(reduced).order(ByteOrder.LITTLE_ENDIAN);
+    for (int i = 0; i < HIDDEN * 2 * INTERMEDIATE; i++) {
+      weights.putShort(2 * i, BFloat16.fromFloat(1e-6f * BFloat16.toFloat(weights.getShort(2 * i))));
+    }
+
+    tensors.put(module, new StoredTensor(DType.BF16, stack.shape(), reduced));
+    CheckpointFiles.write(source.resolve("model.safetensors"), tensors);
+    SparkSubmitResult told = new InProcess().run(
+        "quantize", "--input", source.toString(), "--output", output.toString());
+    assertThat(told.status()).as(told.err()).isZero();
+    String warning = String.format(Locale.ROOT, "%.1f %% of the block scales of %s are subnormal (below 2^-6)",
+        100.0 / EXPERTS, module);
+    assertThat(told.out()).containsOnlyOnce("Warning: ").contains("Warning: " + warning);
+    assertThat(new ObjectMapper().readTree(output.resolve("sparkfp4-report.json").toFile()).path("warnings"))
+        .singleElement().asString().contains(warning);
+    SparkSubmitResult verified = new InProcess().run(
+        "verify", "--source", source.toString(), "--quantized", output.toString());
+    assertThat(verified.status()).as(verified.out()).isZero();
+    assertThat(verified.out()).contains("Warning: " + warning);
+  }
+
+  /** What is copied is held to the stack beside it, whatever the stack is stored as. */
+  @ParameterizedTest
+  @ValueSource(strings = {"gate_up_proj_bias", "down_proj_bias"})
+  void biasesOfAnotherShapeThanTheirStackAreRefused(String bias) throws Exception {
+    Path source = synthesize(SyntheticFamily.GPT_OSS);
+    String name = "model.layers.0.mlp.experts." + bias;
+    Map<String, StoredTensor> tensors = new LinkedHashMap<>(CheckpointFiles.read(source));
+    StoredTensor whole = tensors.get(name);
+    long rows = whole.shape().get(1);
+    tensors.put(name, new StoredTensor(
+        whole.dtype(), List.of((long) EXPERTS - 1, rows),
+        Arrays.copyOf(whole.data(), whole.data().length / EXPERTS * (EXPERTS - 1))));
+    Path changed = Files.createDirectory(folder.resolve("changed"));
+    Files.copy(source.resolve("config.json"), changed.resolve("config.json"));
+    CheckpointFiles.write(changed.resolve("model.safetensors"), tensors);
+
+    SparkSubmitResult result = new InProcess().run(
+        "quantize", "--input", changed.toString(), "--output", folder.resolve("output").toString());
+
+    assertThat(result.status()).isEqualTo(1);
+    assertThat(result.err()).startsWith("Invalid tensor " + name + " (model.safetensors): its shape is ["
+        + (EXPERTS - 1) + ", " + rows + "], but biases of the experts in ")
+        .contains(" are [" + EXPERTS + ", " + rows + "] by config.json");
+    assertThat(folder.resolve("output")).doesNotExist();
   }
 
   private static void assertStacked(Path source, Path output, String module, int rows, int cols) throws Exception {

@@ -58,6 +58,7 @@ class ReportPageTest {
     assertThat(visit.dom())
         .contains("data-wide=\"false\"")
         .contains("2 differences found")
+        .contains(">Warnings<", "0.8 % of the block scales of &lt;i&gt;a layer&lt;/i&gt; are subnormal")
         .contains(">Error by layer and expert<", ">Tokens by layer and expert<", ">Time and throughput<")
         .contains("2 experts saw none, such as model.layers.0.mlp.experts.7")
         .contains("The worst 100; 1 more is in the table.");
@@ -109,8 +110,8 @@ class ReportPageTest {
   void emptyReportIsDrawnToo() throws IOException {
     Report empty = new Report(
         "Spark FP4", "quantize", "2026-01-01T00:00:00Z", "file:/in", "file:/out/", Map.of(),
-        new Report.Summary(0, 0, null, null, 0, 0, null, 0, null, null, null), List.of(), List.of(), null, null, null,
-        null, null, List.of());
+        new Report.Summary(0, 0, null, null, 0, 0, null, 0, null, null, null), List.of(), List.of(), null, List.of(),
+        null, null, null, null, List.of());
     Path file = Files.writeString(folder.resolve("empty.html"), ReportPage.html(new RunReport(empty, List.of(), null)));
 
     Browser.Visit visit = Browser.required(folder).open(file, 390, false);
@@ -165,6 +166,7 @@ class ReportPageTest {
         Kind.of(marked), outliers.stream().limit(Report.OUTLIERS).toList(),
         List.of("Missing file tokenizer.json, which is in the manifest",
             "Shard model-00001-of-00512.safetensors has 5 bytes, in the manifest 7"),
+        List.of("0.8 % of the block scales of <i>a layer</i> are subnormal"),
         new long[] {68, 134, 127, 117, 152, 153, 138, 112}, scales, null, load().dead(),
         List.of(new Stage("start and read headers", 8.2, 0, 0),
             new Stage("read, decode and compare", 4200, 2_630_000_000_000L, 0)));

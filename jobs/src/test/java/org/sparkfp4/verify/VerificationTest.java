@@ -85,6 +85,26 @@ class VerificationTest {
   }
 
   @Test
+  void listsThatLoadersCannotGoThrough() throws Exception {
+    ObjectNode quantization = (ObjectNode) config.path("quantization_config");
+    ArrayNode ignore = (ArrayNode) quantization.path("ignore");
+    ignore.addNull().add(5).addObject().put("a", 1);
+    String list = "[\"lm_head\",\"model.layers.*.self_attn*\",\"model.layers.*.mlp.gate\",null,5,{\"a\":1}]";
+    assertThat(verify(0).differences())
+        .containsExactly("config.json has ignore " + list + ", must be a list of strings");
+
+    ObjectNode named = quantization.putObject("ignore");
+    named.put("a", "lm_head").put("b", "model.layers.*.self_attn*").put("c", "model.layers.*.mlp.gate");
+    assertThat(verify(0).differences())
+        .containsExactly("config.json has ignore " + named + ", must be a list of strings");
+
+    quantization.putArray("ignore").add("lm_head").add("model.layers.*.self_attn*").add("model.layers.*.mlp.gate");
+    quantization.putArray("config_groups").addObject().putObject("weights").put("num_bits", 4).put("group_size", 16);
+    assertThat(verify(0).differences()).containsExactly("config.json has config_groups "
+        + "[{\"weights\":{\"num_bits\":4,\"group_size\":16}}], must be an object of objects");
+  }
+
+  @Test
   void unusableBlockScalesAreSeenWithoutSample() throws Exception {
     byte[] scales = tensors.get(EXPERT + "up_proj.weight_scale").data();
     scales[9] = 0x7F;

@@ -9,6 +9,7 @@ import java.nio.LongBuffer;
 import java.util.Arrays;
 import java.util.Random;
 import java.util.function.IntFunction;
+import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 
 class Fp8DsMlaTest {
@@ -46,6 +47,52 @@ class Fp8DsMlaTest {
 
     assertThat(Arrays.copyOf(pages.array(), at)).containsOnly(0);
     assertThat(Arrays.copyOfRange(pages.array(), at + 656, 6000)).containsOnly(0);
+  }
+
+  /**
+   * vLLM's two writers divide by 448 and multiply by the nearest float to 1 / 448: a scale is that of the first, and at
+   * most one unit in the last place from that of the second, which is why bytes of caches are not comparable in general.
+   */
+  @Test
+  void scalesAreWithinAnUlpOfTheReciprocalsProduct() {
+    int tokens = 500;
+    Random random = new Random(8);
+    float[] sizes = new float[Fp8DsMla.LATENT];
+    for (int i = 0; i < sizes.length; i++) {
+      sizes[i] = (float) Math.scalb(1 + random.nextDouble(), 20 - 10 * (i / Fp8DsMla.TILE));
+    }
+
+    ByteBuffer latent = f32(tokens * Fp8DsMla.LATENT, random);
+    ByteBuffer out = ByteBuffer.allocate(latent.capacity()).order(ByteOrder.LITTLE_ENDIAN);
+    ByteBuffer pages = ByteBuffer.allocate(tokens * Fp8DsMla.BYTES).order(ByteOrder.LITTLE_ENDIAN);
+    Fp8DsMla.insert(new RmsNorm(sizes, 1e-6f), false, ElementType.F32, latent,
+        f32(tokens * Fp8DsMla.ROPE, random), tokens, out, LongBuffer.wrap(LongStream.range(0, tokens).toArray()), pages, 1,
+        tokens, pages.capacity());
+
+    int apart = 0;
+    for (int tile = 0; tile < tokens * 4; tile++) {
+      float amax = 0;
+      for (int i = 0; i < Fp8DsMla.TILE; i++) {
+        amax = Math.max(amax, Math.abs(out.getFloat((tile * Fp8DsMla.TILE + i) * Float.BYTES)));
+      }
+
+      float scale = pages.getFloat(tile / 4 * Fp8DsMla.BYTES + Fp8DsMla.LATENT + tile % 4 * Float.BYTES);
+      int distance = Math.abs(Float.floatToIntBits(scale) - Float.floatToIntBits(amax * (1 / 448f)));
+      assertThat(scale).isEqualTo(amax / 448);
+      assertThat(distance).as("units in the last place at amax %s", amax).isLessThanOrEqualTo(1);
+      apart += distance;
+    }
+
+    assertThat(apart).as("scales that are not the same").isBetween(tokens / 10, tokens * 4 - tokens / 10);
+  }
+
+  private static ByteBuffer f32(int size, Random random) {
+    ByteBuffer bytes = ByteBuffer.allocate(size * Float.BYTES).order(ByteOrder.LITTLE_ENDIAN);
+    for (int i = 0; i < size; i++) {
+      bytes.putFloat(i * Float.BYTES, (float) random.nextGaussian());
+    }
+
+    return bytes;
   }
 
   @Test
