@@ -82,7 +82,7 @@ final class ConvertCommand implements Callable<Integer> {
     }
 
     KernelProbe.require(spark, kernels);
-    ResumeHint hint = new ResumeHint(spec.commandLine().getErr(), ResumeHint.command(spec));
+    ResumeHint hint = new ResumeHint(spec);
     try {
       print(folder + ": " + job.run(overwrite));
       return CommandLine.ExitCode.OK;

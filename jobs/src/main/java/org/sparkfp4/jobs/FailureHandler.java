@@ -15,7 +15,7 @@ import picocli.CommandLine.ParseResult;
 
 /**
  * Reports what a command threw: one line for what its user can mend, storage that failed among it, all of it for what
- * they cannot or with {@code --verbose}.
+ * they cannot or with {@code --verbose}. Of a process that is ended from outside {@link Interruption} tells.
  */
 final class FailureHandler implements IExecutionExceptionHandler {
   private static final Logger LOG = LoggerFactory.getLogger(Main.class);
@@ -27,10 +27,8 @@ final class FailureHandler implements IExecutionExceptionHandler {
       return line.getParameterExceptionHandler().handleParseException(usage, parsed.originalArgs().toArray(new String[0]));
     }
 
-    if (isShuttingDown()) {
-      // Ctrl-C or a kill: Spark has stopped under the command, and what it threw then tells nothing
-      print(line, "Interrupted.", null);
-    } else {
+    // Ctrl-C or a kill: Spark has stopped under the command, and what it threw then tells nothing
+    if (!isShuttingDown()) {
       Throwable told = told(failure);
       boolean isTraced = Verbosity.isVerbose(line.getCommandSpec()) || !isExpected(told);
       print(line, Printable.of(message(told)), isTraced ? failure : null);

@@ -28,7 +28,12 @@ final class LogSettings implements IExecutionStrategy {
     }
 
     apply(last.commandSpec());
-    return new RunLast().execute(parsed);
+    Interruption interruption = new Interruption(last.commandSpec());
+    try {
+      return new RunLast().execute(parsed);
+    } finally {
+      interruption.close();
+    }
   }
 
   private static void apply(CommandSpec spec) {

@@ -107,7 +107,7 @@ final class QuantizeActivationsCommand implements Callable<Integer> {
     }
 
     KernelProbe.require(spark, settings.kernels());
-    ResumeHint hint = new ResumeHint(spec.commandLine().getErr(), ResumeHint.command(spec));
+    ResumeHint hint = new ResumeHint(spec);
     try {
       List<QuantizeJob> jobs = new ArrayList<>();
       for (Batch batch : batches) {

@@ -181,7 +181,7 @@ final class QuantizeCommand implements Callable<Integer> {
       new StatisticsCheck(spark, statistics).require(plan.importance());
     }
 
-    ResumeHint hint = new ResumeHint(spec.commandLine().getErr(), ResumeHint.command(spec));
+    ResumeHint hint = new ResumeHint(spec);
     try {
       OutputFolder shards = conversion == null ? out : conversion.staged();
       CheckpointPublisher publisher =

@@ -103,7 +103,7 @@ final class QuantizeKeysCommand implements Callable<Integer> {
         kernels, Version.product());
     if (!dryRun) {
       KernelProbe.require(spark, kernels);
-      ResumeHint hint = new ResumeHint(spec.commandLine().getErr(), ResumeHint.command(spec));
+      ResumeHint hint = new ResumeHint(spec);
       try {
         job.run(overwrite);
       } finally {

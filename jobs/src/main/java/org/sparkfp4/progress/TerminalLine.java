@@ -4,8 +4,6 @@ import java.io.PrintStream;
 
 /** One line of a terminal. The cursor waits at its beginning, so that a message of the log writes over it. */
 final class TerminalLine implements ProgressView {
-  private static final String CLEAR_TO_END = "\033[K";
-
   private final PrintStream terminal;
   private boolean drawn;
 
@@ -26,7 +24,7 @@ final class TerminalLine implements ProgressView {
   }
 
   private void draw(String text) {
-    terminal.print(text + CLEAR_TO_END + "\r");
+    terminal.print(text + Terminal.CLEAR_TO_END + "\r");
     terminal.flush();
     drawn = true;
   }
