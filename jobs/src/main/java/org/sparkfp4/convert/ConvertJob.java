@@ -3,7 +3,9 @@ package org.sparkfp4.convert;
 import java.io.IOException;
 import java.util.List;
 import java.util.Map;
+import java.util.function.IntConsumer;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.broadcast.Broadcast;
@@ -23,6 +25,9 @@ import org.sparkfp4.output.SourceChecksums;
 import org.sparkfp4.output.TaskOutput;
 import org.sparkfp4.output.WritingJob;
 import org.sparkfp4.plan.PlanOptions;
+import org.sparkfp4.progress.ProgressView;
+import org.sparkfp4.progress.RunProgress;
+import org.sparkfp4.progress.Work;
 
 /** Carries a conversion out: parts of files that are put together, files, then what stands beside them. */
 public final class ConvertJob {
@@ -93,9 +98,10 @@ public final class ConvertJob {
    * Finishes the checkpoint; in a folder that was finished already nothing is done.
    *
    * @param overwrite whether what another plan left may be replaced
+   * @param view of the progress; closed when all is written
    * @return what could not be kept, in words
    */
-  public String run(boolean overwrite) throws IOException {
+  public String run(boolean overwrite, ProgressView view) throws IOException {
     folder.requireOwn();
     if (folder.isComplete(plan.fingerprint())) {
       LOG.info("{} is complete: nothing to do", folder.output().path());
@@ -114,7 +120,7 @@ public final class ConvertJob {
       }
 
       folder.begin(plan.fingerprint(), plan.input(), plan.target(), overwrite);
-      return finish(lock, null);
+      return finish(lock, null, view);
     }
   }
 
@@ -122,9 +128,10 @@ public final class ConvertJob {
    * Writes what is missing and publishes it, in a folder that is made ready and locked.
    *
    * @param origin where the manifest says that it comes from; null for the job's own source
+   * @param view of the progress; closed when all is written
    */
-  String finish(OutputLock lock, Provenance origin) throws IOException {
-    writeMissing();
+  String finish(OutputLock lock, Provenance origin, ProgressView view) throws IOException {
+    writeMissing(view);
     Map<Integer, ShardRecord> records = folder.finished(plan);
     ConvertPublisher publisher = new ConvertPublisher(folder, source, model, plan, producer);
     publisher.publish(records, origin == null ? provenance(records) : origin, lock, conf);
@@ -159,7 +166,7 @@ public final class ConvertJob {
         folder.output().fs(), folder.output().path(), Math.max(0, plan.dataBytes() + plan.partBytes() - there));
   }
 
-  private void writeMissing() throws IOException {
+  private void writeMissing(ProgressView view) throws IOException {
     JavaSparkContext context = JavaSparkContext.fromSparkContext(spark.sparkContext());
     Broadcast<ConvertPlan> planned = context.broadcast(plan);
     Broadcast<SerializableConfiguration> configuration = context.broadcast(new SerializableConfiguration(conf));
@@ -178,9 +185,16 @@ public final class ConvertJob {
         LOG.info("Resuming: {} files and {} parts are to be written", files.size() + assembled.size(), parts.size());
       }
 
-      tasks.run(parts, new PartTask(planned, configuration, output, kernels), "parts");
-      tasks.run(files, new FileTask(planned, configuration, output, kernels), "files");
-      tasks.run(assembled, new AssemblyTask(planned, configuration, output, kernels), "put parts together");
+      List<Long> bytes = plan.recordBytes();
+      List<Integer> records = Stream.of(parts, files, assembled).flatMap(List::stream).toList();
+      try (RunProgress progress = new RunProgress(
+          view, Work.FILES_WRITTEN, records.size(), records.stream().mapToLong(bytes::get).sum())) {
+        progress.show();
+        IntConsumer ended = record -> progress.finished(bytes.get(record));
+        tasks.run(parts, new PartTask(planned, configuration, output, kernels), ended, "parts");
+        tasks.run(files, new FileTask(planned, configuration, output, kernels), ended, "files");
+        tasks.run(assembled, new AssemblyTask(planned, configuration, output, kernels), ended, "put parts together");
+      }
     } finally {
       planned.destroy();
       configuration.destroy();

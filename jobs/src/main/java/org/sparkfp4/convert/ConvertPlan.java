@@ -3,6 +3,7 @@ package org.sparkfp4.convert;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 import org.sparkfp4.checkpoint.SourceFile;
 
 /**
@@ -44,6 +45,13 @@ record ConvertPlan(
   /** The parts of a file, in its order. */
   List<Part> parts(int file) {
     return parts().stream().filter(part -> part.file() == file).toList();
+  }
+
+  /** Bytes of the tensors of each record: the files', then the parts'. */
+  List<Long> recordBytes() {
+    return Stream.concat(
+        files.stream().map(ConvertFile::dataBytes),
+        parts().stream().map(part -> files.get(part.file()).items().get(part.item()).length())).toList();
   }
 
   /** Bytes of the output's tensors. */

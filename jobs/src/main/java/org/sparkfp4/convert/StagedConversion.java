@@ -20,6 +20,7 @@ import org.sparkfp4.plan.OutputShard;
 import org.sparkfp4.plan.PlanSummary;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.plan.ShardItem;
+import org.sparkfp4.progress.ProgressView;
 import org.sparkfp4.safetensors.TensorInfo;
 
 /**
@@ -133,10 +134,11 @@ public final class StagedConversion {
    * @param commit how files get their names
    * @param kernels that arrange experts, as {@link ConvertJob#plan} takes them
    * @param producer the product's name and version
+   * @param view of the second step's progress; closed when all is written
    * @return what could not be kept, in words
    */
-  public String run(SparkSession spark, Step first, boolean overwrite, String commit, KernelChoice kernels, String producer)
-      throws IOException {
+  public String run(SparkSession spark, Step first, boolean overwrite, String commit, KernelChoice kernels,
+      String producer, ProgressView view) throws IOException {
     folder.requireOwn();
     if (!overwrite) {
       folder.requireSame(fingerprint, request.target());
@@ -156,7 +158,7 @@ public final class StagedConversion {
       first.run();
       Checkpoint made = Checkpoint.open(spark.sessionState().newHadoopConf(), staged().path().toString());
       ConvertJob job = ConvertJob.plan(spark, made, request, output, commit, kernels, producer).named(fingerprint);
-      return job.finish(lock, Provenance.of(staged().manifest()));
+      return job.finish(lock, Provenance.of(staged().manifest()), view);
     }
   }
 }

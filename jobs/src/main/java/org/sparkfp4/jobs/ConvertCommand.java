@@ -13,6 +13,7 @@ import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.output.OutputFolder;
 import org.sparkfp4.output.Storage;
 import org.sparkfp4.plan.ByteSize;
+import org.sparkfp4.progress.ProgressView;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -84,7 +85,7 @@ final class ConvertCommand implements Callable<Integer> {
     KernelProbe.require(spark, kernels);
     ResumeHint hint = new ResumeHint(spec);
     try {
-      print(folder + ": " + job.run(overwrite));
+      print(folder + ": " + job.run(overwrite, ProgressView.of(verbosity.progress(settings.progress()))));
       return CommandLine.ExitCode.OK;
     } finally {
       hint.close();

@@ -1,6 +1,5 @@
 package org.sparkfp4.jobs;
 
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.hadoop.util.ShutdownHookManager;
 import org.apache.logging.log4j.Level;
@@ -43,8 +42,7 @@ final class Interruption implements AutoCloseable {
 
   /** Has {@code hook} speak before an interruption would: what it tells stands for it. */
   static void before(Runnable hook) {
-    // Hadoop gives a hook 30 s unless told; a terminal that takes no text is not waited for
-    ShutdownHookManager.get().addShutdownHook(hook, SPEAKS + 1, 5, TimeUnit.SECONDS);
+    ShutdownHookManager.get().addShutdownHook(hook, SPEAKS + 1);
   }
 
   /** Takes a hook back; one of a process that is ending stays, and runs as it should. */

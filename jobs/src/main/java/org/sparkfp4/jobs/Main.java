@@ -11,7 +11,8 @@ import scala.Option;
 /**
  * The entry point of {@code spark-submit} and of the launcher: {@code Main COMMAND OPTIONS}.
  *
- * <p>Exit status: 0 done, 1 failed, 2 the command line is wrong, 3 a verification found a difference.
+ * <p>Exit status: 0 done, 1 failed, 2 the command line is wrong, 3 a verification found a difference, and, the
+ * JVM's own, 130 stopped by Ctrl-C, 143 by a kill.
  */
 @Command(
     name = "sparkfp4",
@@ -35,7 +36,8 @@ import scala.Option;
       "0:done",
       "1:failed",
       "2:the command line is wrong",
-      "3:a verification found a difference"
+      "3:a verification found a difference",
+      "130, 143:stopped from outside, by Ctrl-C or by a kill"
     })
 public final class Main {
   private Main() {}

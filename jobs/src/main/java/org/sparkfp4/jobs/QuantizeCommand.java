@@ -32,6 +32,7 @@ import org.sparkfp4.plan.PlanSummary;
 import org.sparkfp4.plan.Planner;
 import org.sparkfp4.plan.QuantizationPlan;
 import org.sparkfp4.plan.Targets;
+import org.sparkfp4.progress.ProgressView;
 import org.sparkfp4.report.ExpertLoad;
 import org.sparkfp4.report.ReportFiles;
 import org.sparkfp4.report.RunReport;
@@ -189,16 +190,16 @@ final class QuantizeCommand implements Callable<Integer> {
       ExpertLoad load = statistics == null ? null : ExpertLoad.read(conf, statistics.folder().toString());
       CheckpointPublication publication =
           new CheckpointPublication(spark, plan, family, shards, publisher, summary, load, stages);
+      String progress = verbosity.progress(settings.progress());
       QuantizeJob job = new QuantizeJob(
-          spark, plan, shards, layout().recipe(), kernels, Map.of(), verbosity.progress(settings.progress()), stages,
-          publication);
+          spark, plan, shards, layout().recipe(), kernels, Map.of(), progress, stages, publication);
       List<ShardRecord> records = new ArrayList<>();
       if (conversion == null) {
         records.addAll(job.run(overwrite));
       } else {
         String kept = conversion.run(
             spark, () -> records.addAll(job.run(false)), overwrite, settings.commit(), kernels,
-            Version.product());
+            Version.product(), ProgressView.of(progress));
         stages.end("arrange experts in layout " + layout, 0, 0);
         AtomicFile.write(out.fs(), out.report(), publication.report(records, folder).json());
         print(kept + System.lineSeparator());

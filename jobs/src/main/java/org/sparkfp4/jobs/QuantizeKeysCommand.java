@@ -13,6 +13,7 @@ import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.keys.KeyJob;
 import org.sparkfp4.keys.KeyOptions;
 import org.sparkfp4.output.Storage;
+import org.sparkfp4.progress.ProgressView;
 import org.sparkfp4.tables.SourceTable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -105,7 +106,7 @@ final class QuantizeKeysCommand implements Callable<Integer> {
       KernelProbe.require(spark, kernels);
       ResumeHint hint = new ResumeHint(spec);
       try {
-        job.run(overwrite);
+        job.run(overwrite, ProgressView.of(verbosity.progress(settings.progress())));
       } finally {
         hint.close();
       }

@@ -11,6 +11,7 @@ import org.sparkfp4.checkpoint.ModelFamilies;
 import org.sparkfp4.checkpoint.ModelFamily;
 import org.sparkfp4.files.RawFileSystem;
 import org.sparkfp4.keys.CachedKeys;
+import org.sparkfp4.progress.ProgressView;
 import org.sparkfp4.report.ExpertLoad;
 import org.sparkfp4.report.ReportFiles;
 import org.sparkfp4.report.RunReport;
@@ -91,8 +92,9 @@ final class VerifyCommand implements Callable<Integer> {
 
     Stages stages = new Stages();
     SparkSession spark = Session.start("sparkfp4 verify " + quantized);
+    ProgressView view = ProgressView.of(verbosity.progress(RunSettings.of(spark).progress()));
     if (manifest) {
-      ManifestResult result = new ManifestVerification(spark, quantized, source).run();
+      ManifestResult result = new ManifestVerification(spark, quantized, source).run(view);
       return end(result.text(), result.isGood());
     }
 
@@ -108,7 +110,7 @@ final class VerifyCommand implements Callable<Integer> {
     Checkpoint opened = Checkpoint.open(conf, source);
     ModelFamilies families = familyOption.families(conf);
     stages.end("start and read headers", 0, 0);
-    VerificationResult result = new Verification(spark, opened, families, quantized, size).run();
+    VerificationResult result = new Verification(spark, opened, families, quantized, size).run(view);
     stages.end("read, decode and compare", result.bytes() + bytes(opened), 0);
     RunReport report = RunReport.ofVerify(
         Version.product(), opened, family(families, opened), result, quantized, load, stages);

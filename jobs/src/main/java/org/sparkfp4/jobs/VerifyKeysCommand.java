@@ -7,6 +7,7 @@ import java.util.concurrent.Callable;
 import org.apache.spark.sql.SparkSession;
 import org.sparkfp4.keys.KeyVerification;
 import org.sparkfp4.keys.LayerVerification;
+import org.sparkfp4.progress.ProgressView;
 import org.sparkfp4.tables.SourceTable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -86,7 +87,8 @@ final class VerifyKeysCommand implements Callable<Integer> {
         "Invalid --max-difference: " + maxDifference + " (must be a finite number, 0 at least)");
     SparkSession spark = Session.start("sparkfp4 verify-keys " + cache);
     KeyVerification.Findings findings = new KeyVerification(
-        spark, sources, table, keyType, cache, new KeyVerification.Settings(maxKeys, queries, heads, topk)).run();
+        spark, sources, table, keyType, cache, new KeyVerification.Settings(maxKeys, queries, heads, topk))
+        .run(ProgressView.of(verbosity.progress(RunSettings.of(spark).progress())));
     boolean good = findings.absent().isEmpty();
     for (LayerVerification layer : findings.layers()) {
       spec.commandLine().getOut().println(layer.text());

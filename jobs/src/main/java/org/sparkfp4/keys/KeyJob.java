@@ -19,6 +19,9 @@ import org.sparkfp4.output.OutputLock;
 import org.sparkfp4.output.ShardRecord;
 import org.sparkfp4.output.TaskOutput;
 import org.sparkfp4.output.WritingJob;
+import org.sparkfp4.progress.ProgressView;
+import org.sparkfp4.progress.RunProgress;
+import org.sparkfp4.progress.Work;
 
 /** Makes a cache of keys: ranges of pages, then layers, then the index. */
 public final class KeyJob {
@@ -75,8 +78,9 @@ public final class KeyJob {
    * Finishes the cache; in a folder that was finished already nothing is done.
    *
    * @param overwrite whether what other keys or options left may be replaced
+   * @param view of the progress; closed when all is written
    */
-  public void run(boolean overwrite) throws IOException {
+  public void run(boolean overwrite, ProgressView view) throws IOException {
     folder.requireOwn();
     if (folder.isComplete(plan)) {
       LOG.info("{} is complete: nothing to do", folder.path());
@@ -90,7 +94,7 @@ public final class KeyJob {
     requireSpace(overwrite);
     try (OutputLock lock = OutputLock.acquire(folder.fs(), folder.staging().lock())) {
       folder.begin(plan, overwrite);
-      writeMissing();
+      writeMissing(view);
       lock.requireHeld();
       folder.publish(plan, folder.finished(plan));
       folder.staging().remove();
@@ -107,7 +111,7 @@ public final class KeyJob {
     return items.size() + " " + name + (items.size() == 1 ? "" : "s");
   }
 
-  private void writeMissing() throws IOException {
+  private void writeMissing(ProgressView view) throws IOException {
     JavaSparkContext context = JavaSparkContext.fromSparkContext(spark.sparkContext());
     Broadcast<KeyPlan> planned = context.broadcast(plan);
     Broadcast<SerializableConfiguration> conf =
@@ -128,15 +132,23 @@ public final class KeyJob {
         LOG.info("Resuming: to be written are {} and {}", counted(ranges, "range"), counted(layers, "layer"));
       }
 
-      if (table == null) {
-        String read = spark.conf().get("spark.fp4.read", "mmap");
-        tasks.run(ranges, new FileRangeTask(planned, conf, output, kernels, read), "ranges");
-      } else if (!ranges.isEmpty()) {
-        tasks.run(table.partitioned(plan, ranges), ranges,
-            new TableRangeTask(planned, conf, output, kernels, table.isBinary()), "ranges");
-      }
+      long bytes = ranges.stream().mapToLong(plan::rangeBytes).sum() + layers.stream().mapToLong(plan::layerBytes).sum();
+      try (RunProgress progress =
+          new RunProgress(view, Work.FILES_WRITTEN, ranges.size() + layers.size(), bytes)) {
+        progress.show();
+        if (table == null) {
+          String read = spark.conf().get("spark.fp4.read", "mmap");
+          tasks.run(ranges, new FileRangeTask(planned, conf, output, kernels, read),
+              range -> progress.finished(plan.rangeBytes(range)), "ranges");
+        } else if (!ranges.isEmpty()) {
+          tasks.run(table.partitioned(plan, ranges), ranges,
+              new TableRangeTask(planned, conf, output, kernels, table.isBinary()),
+              index -> progress.finished(plan.rangeBytes(ranges.get(index))), "ranges");
+        }
 
-      tasks.run(layers, new LayerTask(planned, conf, output, writer), "layers");
+        tasks.run(layers, new LayerTask(planned, conf, output, writer),
+            layer -> progress.finished(plan.layerBytes(layer)), "layers");
+      }
     } finally {
       planned.destroy();
       conf.destroy();

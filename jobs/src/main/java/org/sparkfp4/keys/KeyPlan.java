@@ -58,6 +58,16 @@ record KeyPlan(String input, KeyOptions options, List<SlabFile> files, List<Cach
     return ranges.size() + layer;
   }
 
+  /** Bytes of a range's pages. */
+  long rangeBytes(int id) {
+    return ranges.get(id).count() * tensors.get(ranges.get(id).tensor()).unitBytes();
+  }
+
+  /** Bytes of a layer's tensors. */
+  long layerBytes(int layer) {
+    return layers.get(layer).tensors().stream().mapToLong(tensor -> tensors.get(tensor).bytes()).sum();
+  }
+
   long bytes() {
     return tensors.stream().mapToLong(CacheTensor::bytes).sum();
   }

@@ -15,7 +15,6 @@ import org.apache.arrow.memory.ArrowBuf;
 import org.apache.arrow.memory.BufferAllocator;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
-import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.util.ArrowUtils;
 import org.apache.spark.util.SerializableConfiguration;
@@ -24,6 +23,9 @@ import org.sparkfp4.files.RawFileSystem;
 import org.sparkfp4.formats.ElementType;
 import org.sparkfp4.formats.Mxfp4Codec;
 import org.sparkfp4.formats.ScaleRule;
+import org.sparkfp4.progress.CountedTasks;
+import org.sparkfp4.progress.ProgressView;
+import org.sparkfp4.progress.Work;
 import org.sparkfp4.source.FileRanges;
 import org.sparkfp4.source.SlabFile;
 
@@ -74,17 +76,20 @@ public final class KeyVerification {
   /**
    * Compares all layers, one a task.
    *
+   * @param view of the progress of a comparison with files; closed when all is read. With a table, whose layers are read
+   *     one after another, each by Spark's own plan, there is none.
    * @throws InvalidKeysException if the input has not the cache's layers, or the cache's files say of themselves what
    *     cannot be
    */
-  public Findings run() throws IOException {
+  public Findings run(ProgressView view) throws IOException {
     Configuration conf = spark.sessionState().newHadoopConf();
     KeyInputs files = KeyInputs.open(conf, inputs);
     List<CachedLayer> layers = CachedKeys.layers(conf, cache);
-    return table == null ? ofFiles(conf, files, layers) : ofTable(conf, files, layers);
+    return table == null ? ofFiles(conf, files, layers, view) : ofTable(conf, files, layers);
   }
 
-  private Findings ofFiles(Configuration conf, KeyInputs files, List<CachedLayer> layers) throws IOException {
+  private Findings ofFiles(Configuration conf, KeyInputs files, List<CachedLayer> layers, ProgressView view)
+      throws IOException {
     List<Comparison> comparisons = new ArrayList<>();
     for (CachedLayer layer : layers) {
       KeyTensor keys = files.find(layer.name() + KeyPlanner.KEYS);
@@ -105,10 +110,8 @@ public final class KeyVerification {
       }
     }
 
-    return new Findings(JavaSparkContext.fromSparkContext(spark.sparkContext())
-        .parallelize(comparisons, comparisons.size())
-        .map(Comparison::run)
-        .collect(), absent(conf, there, layers));
+    return new Findings(new CountedTasks(spark, view, Work.LAYERS_COMPARED)
+        .run(comparisons, Comparison::run, Comparison::bytes), absent(conf, there, layers));
   }
 
   private Findings ofTable(Configuration conf, KeyInputs files, List<CachedLayer> layers) throws IOException {
@@ -164,6 +167,11 @@ public final class KeyVerification {
   /** The work of a task. */
   private record Comparison(CachedLayer layer, CacheTensor tensor, KeyOptions options, String count,
       List<SlabFile> files, Settings settings, SerializableConfiguration conf) implements Serializable {
+    /** Of the cache, all of which is read. */
+    long bytes() {
+      return layer.pages() * layer.page().bytes();
+    }
+
     LayerVerification run() throws IOException {
       return compared(sample());
     }

@@ -2,6 +2,7 @@ package org.sparkfp4.output;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.IntConsumer;
 import java.util.stream.IntStream;
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.java.JavaSparkContext;
@@ -30,24 +31,28 @@ public final class WritingJob {
   /**
    * Runs a task for each number.
    *
+   * @param finished told the number of each task that ends well, as it does
    * @param what the tasks write, for Spark's pages
    * @throws BadSourceException if one refuses its source; what the others finished is kept
    */
-  public void run(List<Integer> numbers, WritingTask<?, Integer> task, String what) {
+  public void run(List<Integer> numbers, WritingTask<?, Integer> task, IntConsumer finished, String what) {
     if (!numbers.isEmpty()) {
       JavaSparkContext java = JavaSparkContext.fromSparkContext(context);
       List<Integer> partitions = IntStream.range(0, numbers.size()).boxed().toList();
-      run(java.parallelize(numbers, numbers.size()).rdd(), partitions, task, what);
+      run(java.parallelize(numbers, numbers.size()).rdd(), partitions, task,
+          index -> finished.accept(numbers.get(index)), what);
     }
   }
 
-  /** The same for some partitions of what there is already. */
-  public <T> void run(RDD<T> rdd, List<Integer> partitions, WritingTask<?, T> task, String what) {
+  /** The same for some partitions of what there is already; {@code finished} is told their places in the list. */
+  public <T> void run(
+      RDD<T> rdd, List<Integer> partitions, WritingTask<?, T> task, IntConsumer finished, String what) {
     context.setJobGroup(group, command + ": " + what, false);
     try {
       List<Object> indices = new ArrayList<>(partitions);
       context.runJob(
-          rdd, task, CollectionConverters.asScala(indices).toSeq(), new Refusals(), ClassTag$.MODULE$.apply(String.class));
+          rdd, task, CollectionConverters.asScala(indices).toSeq(), new Outcomes(finished),
+          ClassTag$.MODULE$.apply(String.class));
     } catch (RuntimeException e) {
       // a refusal ends the job while its other tasks run on
       context.cancelJobGroup(group);
@@ -67,14 +72,21 @@ public final class WritingJob {
     return e;
   }
 
-  /** Thrown on the driver, a refusal ends the job at once. */
-  private static final class Refusals extends AbstractFunction2<Object, String, BoxedUnit> {
+  /** Counts what ended well; thrown on the driver, a refusal ends the job at once. */
+  private static final class Outcomes extends AbstractFunction2<Object, String, BoxedUnit> {
+    private final IntConsumer finished;
+
+    Outcomes(IntConsumer finished) {
+      this.finished = finished;
+    }
+
     @Override
-    public BoxedUnit apply(Object partition, String refusal) {
+    public BoxedUnit apply(Object index, String refusal) {
       if (!refusal.isEmpty()) {
         throw new BadSourceException(refusal);
       }
 
+      finished.accept((int) index);
       return BoxedUnit.UNIT;
     }
   }

@@ -5,7 +5,7 @@ import org.slf4j.Logger;
 
 /**
  * Lines of the log, at most one an interval and one at the end. Structured layouts have the figures as fields:
- * shards, shards_done, bytes, bytes_done, bytes_per_second, seconds_left.
+ * shards and shards_done, or files and files_done, bytes, bytes_done, bytes_per_second, seconds_left.
  */
 final class LogLines implements ProgressView {
   private final Logger log;
@@ -21,9 +21,10 @@ final class LogLines implements ProgressView {
   public void show(Progress progress) {
     if (progress.isComplete() || progress.elapsed().minus(last).compareTo(interval) >= 0) {
       last = progress.elapsed();
+      String items = progress.work().item() + "s";
       log.atInfo()
-          .addKeyValue("shards", progress.shards())
-          .addKeyValue("shards_done", progress.shardsDone())
+          .addKeyValue(items, progress.items())
+          .addKeyValue(items + "_done", progress.itemsDone())
           .addKeyValue("bytes", progress.bytes())
           .addKeyValue("bytes_done", progress.bytesDone())
           .addKeyValue("bytes_per_second", Math.round(progress.rate()))

@@ -6,14 +6,15 @@ import java.util.Locale;
 /**
  * How far a run is.
  *
- * @param shards shards that it writes
- * @param shardsDone those that are finished
- * @param bytes bytes of source that they are made from
+ * @param work what it goes through
+ * @param items how many things it is to finish
+ * @param itemsDone those that are finished
+ * @param bytes bytes of all of them
  * @param bytesDone those of the finished ones
  * @param elapsed since it began
  */
-public record Progress(int shards, int shardsDone, long bytes, long bytesDone, Duration elapsed) {
-  /** Bytes of source a second; 0 before the first shard is finished. */
+public record Progress(Work work, int items, int itemsDone, long bytes, long bytesDone, Duration elapsed) {
+  /** Bytes a second; 0 before the first item is finished. */
   public double rate() {
     return bytesDone == 0 ? 0 : bytesDone / Math.max(1e-9, elapsed.toNanos() / 1e9);
   }
@@ -29,18 +30,25 @@ public record Progress(int shards, int shardsDone, long bytes, long bytesDone, D
   }
 
   public boolean isComplete() {
-    return shardsDone == shards;
+    return itemsDone == items;
   }
 
   /** For people: {@code 12 of 66 shards, 18 %, 2.10 GB/s of source, 1m20s left}. */
   public String text() {
-    String done = shardsDone + " of " + shards + (shards == 1 ? " shard, " : " shards, ") + percent() + " %";
+    String done = itemsDone + " of " + items + " " + work.item() + (items == 1 ? ", " : "s, ") + percent() + " %";
     if (rate() == 0) {
       return done;
     }
 
-    String speed = String.format(Locale.ROOT, "%s, %.2f GB/s of source", done, rate() / 1e9);
+    String speed = done + ", " + speed() + " of " + work.bytes();
     return isComplete() ? speed : speed + ", " + text(left()) + " left";
+  }
+
+  /** With digits that tell slow runs apart too. */
+  private String speed() {
+    return rate() < 1e8
+        ? String.format(Locale.ROOT, "%.1f MB/s", rate() / 1e6)
+        : String.format(Locale.ROOT, "%.2f GB/s", rate() / 1e9);
   }
 
   private static String text(Duration time) {

@@ -1,27 +1,23 @@
 package org.sparkfp4.sink;
 
-import java.time.Duration;
 import java.util.List;
 import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.metrics.ProcessCounter;
 import org.sparkfp4.plan.OutputShard;
-import org.sparkfp4.progress.Progress;
 import org.sparkfp4.progress.ProgressView;
+import org.sparkfp4.progress.RunProgress;
+import org.sparkfp4.progress.Work;
 
-/** Counts the shards of a write as they finish, and shows it. */
+/** Counts the shards of a write as they finish, and shows it; the metrics system gets them too. */
 final class ShardProgress implements AutoCloseable {
-  private final long begin = System.nanoTime();
-  private final ProgressView view;
+  private final RunProgress progress;
   private final int shards;
-  private final long bytes;
-  private int shardsDone;
-  private long bytesDone;
 
   /** A write of {@code shards}. */
   ShardProgress(List<OutputShard> shards, ProgressView view) {
-    this.view = view;
     this.shards = shards.size();
-    this.bytes = shards.stream().mapToLong(ShardProgress::sourceBytes).sum();
+    this.progress = new RunProgress(
+        view, Work.SHARDS, this.shards, shards.stream().mapToLong(ShardProgress::sourceBytes).sum());
   }
 
   private static long sourceBytes(OutputShard shard) {
@@ -33,22 +29,16 @@ final class ShardProgress implements AutoCloseable {
 
   void begin() {
     ProcessCounter.RUN_SHARDS_PLANNED.add(shards);
-    show();
+    progress.show();
   }
 
   void finished(OutputShard shard) {
-    shardsDone++;
-    bytesDone += sourceBytes(shard);
     ProcessCounter.RUN_SHARDS_FINISHED.add(1);
-    show();
-  }
-
-  private void show() {
-    view.show(new Progress(shards, shardsDone, bytes, bytesDone, Duration.ofNanos(System.nanoTime() - begin)));
+    progress.finished(sourceBytes(shard));
   }
 
   @Override
   public void close() {
-    view.close();
+    progress.close();
   }
 }

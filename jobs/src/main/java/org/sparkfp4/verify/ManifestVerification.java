@@ -5,11 +5,13 @@ import java.util.ArrayList;
 import java.util.List;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
-import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.util.SerializableConfiguration;
 import org.sparkfp4.files.RawFileSystem;
 import org.sparkfp4.output.Manifest;
+import org.sparkfp4.progress.CountedTasks;
+import org.sparkfp4.progress.ProgressView;
+import org.sparkfp4.progress.Work;
 
 /**
  * Holds every file of a checkpoint against its manifest, without a look at what they hold; the source's files too where
@@ -32,9 +34,10 @@ public final class ManifestVerification {
   /**
    * Verifies the files.
    *
+   * @param view of the progress; closed when all is read
    * @throws IOException if there is no manifest, or a file cannot be read
    */
-  public ManifestResult run() throws IOException {
+  public ManifestResult run(ProgressView view) throws IOException {
     Configuration conf = spark.sessionState().newHadoopConf();
     Differences differences = new Differences(DESCRIBED);
     QuantizedFolder quantized = QuantizedFolder.open(folder, conf);
@@ -57,17 +60,13 @@ public final class ManifestVerification {
 
     quantized.strayShards(manifest).forEach(stray -> differences.add(
         "Unexpected file " + stray + ": it is not in the manifest, but some runtimes load every .safetensors file"));
-    verify(spark, claims, conf).forEach(differences::addAll);
+    verify(spark, claims, conf, view).forEach(differences::addAll);
     return new ManifestResult(claims.size(), claims.stream().mapToLong(FileClaim::length).sum(), differences);
   }
 
   /** The differences of each file. */
-  static List<Differences> verify(SparkSession spark, List<FileClaim> claims, Configuration conf) {
-    return claims.isEmpty()
-        ? List.of()
-        : JavaSparkContext.fromSparkContext(spark.sparkContext())
-            .parallelize(claims, claims.size())
-            .map(new FileVerifier(new SerializableConfiguration(conf)))
-            .collect();
+  static List<Differences> verify(SparkSession spark, List<FileClaim> claims, Configuration conf, ProgressView view) {
+    return new CountedTasks(spark, view, Work.FILES_READ)
+        .run(claims, new FileVerifier(new SerializableConfiguration(conf)), FileClaim::length);
   }
 }

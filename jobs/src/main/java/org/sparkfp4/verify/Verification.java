@@ -14,7 +14,6 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
-import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.util.SerializableConfiguration;
 import org.sparkfp4.checkpoint.Checkpoint;
@@ -34,6 +33,9 @@ import org.sparkfp4.output.Manifest;
 import org.sparkfp4.output.ShardRecord;
 import org.sparkfp4.plan.ActivationPlanner;
 import org.sparkfp4.plan.PlanOptions;
+import org.sparkfp4.progress.CountedTasks;
+import org.sparkfp4.progress.ProgressView;
+import org.sparkfp4.progress.Work;
 import org.sparkfp4.safetensors.InvalidSafetensorsException;
 
 /**
@@ -91,6 +93,11 @@ public final class Verification {
    * @throws IllegalArgumentException if it has nothing to be held against a source: stacked experts, activations
    */
   public VerificationResult run() throws IOException {
+    return run(ProgressView.of("off"));
+  }
+
+  /** The same, with its progress in a view that is closed when all is read. */
+  public VerificationResult run(ProgressView view) throws IOException {
     Configuration conf = spark.sessionState().newHadoopConf();
     QuantizedFolder quantizedFolder = QuantizedFolder.open(folder, conf);
     Checkpoint quantized;
@@ -120,7 +127,7 @@ public final class Verification {
         match.layers().values(), match.kept(), match.stored().forms());
 
     ScaleClaim claim = ScaleClaim.of(manifest);
-    List<ShardFindings> findings = verifyShards(tasks(quantized, manifest, match), claim, quantizedFolder, conf);
+    List<ShardFindings> findings = verifyShards(tasks(quantized, manifest, match), claim, quantizedFolder, conf, view);
     findings.forEach(each -> differences.addAll(each.differences()));
     List<LayerCheck> checks = findings.stream().flatMap(each -> each.layers().stream()).toList();
     new GlobalScaleCheck(match.layers(), claim, manifest != null, differences).check(checks);
@@ -217,7 +224,8 @@ public final class Verification {
     }
 
     List<FileClaim> claims = FileClaim.besideShards(quantizedFolder.path(), manifest);
-    ManifestVerification.verify(spark, claims, spark.sessionState().newHadoopConf()).forEach(differences::addAll);
+    ManifestVerification.verify(spark, claims, spark.sessionState().newHadoopConf(), ProgressView.of("off"))
+        .forEach(differences::addAll);
 
     if (!quantized.config().isMissingNode()) {
       CarriedConfig carried = new CarriedConfig(differences);
@@ -252,11 +260,10 @@ public final class Verification {
   }
 
   private List<ShardFindings> verifyShards(
-      List<ShardTask> tasks, ScaleClaim claim, QuantizedFolder quantizedFolder, Configuration conf) {
-    JavaSparkContext context = JavaSparkContext.fromSparkContext(spark.sparkContext());
+      List<ShardTask> tasks, ScaleClaim claim, QuantizedFolder quantizedFolder, Configuration conf, ProgressView view) {
     ShardVerifier verifier = new ShardVerifier(
         source.path().toString(), quantizedFolder.path().toString(), claim, new SerializableConfiguration(conf));
-    return context.parallelize(tasks, tasks.size()).map(verifier).collect();
+    return new CountedTasks(spark, view, Work.SHARDS_COMPARED).run(tasks, verifier, ShardTask::length);
   }
 
   /** A layer so small beside the one it shares a scale with that its block scales are subnormal may lose all it has. */

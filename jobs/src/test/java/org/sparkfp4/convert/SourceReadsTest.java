@@ -20,6 +20,7 @@ import org.sparkfp4.output.OutputFolder;
 import org.sparkfp4.output.SourceFiles;
 import org.sparkfp4.output.SourcePieces;
 import org.sparkfp4.output.Storage;
+import org.sparkfp4.progress.ProgressView;
 
 /** How often a conversion reads its source. */
 class SourceReadsTest {
@@ -83,7 +84,7 @@ class SourceReadsTest {
         new OutputFolder(storage.fs(), output), "auto", KernelChoice.cpu("auto"), "a test");
     CountedFileSystem.reads();
 
-    job.run(false);
+    job.run(false, ProgressView.of("off"));
 
     List<CountedFileSystem.Read> reads = CountedFileSystem.reads().stream()
         .filter(read -> read.file().equals(ExpertFiles.SHARD))

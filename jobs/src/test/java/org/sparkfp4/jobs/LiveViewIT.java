@@ -112,6 +112,47 @@ class LiveViewIT {
     assertThat(last.path("context").path("bytes_per_second").asLong()).isPositive();
   }
 
+  /** Of every command that goes through files: as quantize, each tells how far it is by the same line. */
+  @Test
+  void conversionAndVerificationHaveTheirLines() throws Exception {
+    Path output = folder.resolve("output");
+    Path converted = folder.resolve("converted");
+    SparkSubmitResult quantized = SparkSubmit.local(1).run(arguments());
+    assertThat(quantized.status()).as(quantized.err()).isZero();
+    int shards = files("output", "model-.*safetensors").size();
+
+    JsonNode verified = lastOfJson("verify", "--source", SOURCE.toString(), "--quantized", output.toString());
+    assertThat(verified.path("msg").asText()).startsWith(shards + " of " + shards + " shards, 100 %, ")
+        .endsWith("of checkpoint");
+    assertThat(verified.path("context").path("shards_done").asInt()).isEqualTo(shards);
+
+    JsonNode held = lastOfJson("verify", "--manifest", "--quantized", output.toString());
+    int files = held.path("context").path("files").asInt();
+    assertThat(files).isGreaterThan(shards);
+    assertThat(held.path("msg").asText()).startsWith(files + " of " + files + " files, 100 %, ");
+
+    JsonNode convert = lastOfJson("convert", "--input", output.toString(), "--to", "compressed-tensors", "--output",
+        converted.toString(), "--max-shard-size", "100KB");
+    int written = files("converted", "model-.*safetensors").size();
+    assertThat(written).isGreaterThan(1);
+    assertThat(convert.path("msg").asText()).startsWith(written + " of " + written + " files, 100 %, ")
+        .endsWith("of output");
+    assertThat(convert.path("context").path("files_done").asInt()).isEqualTo(written);
+  }
+
+  /** The last line that a command writes on standard error, all of which is JSON. */
+  private static JsonNode lastOfJson(String... command) throws IOException {
+    SparkSubmitResult result = SparkSubmit.local(1)
+        .run(Stream.concat(Stream.of(command), Stream.of("--log-format", "json")).toArray(String[]::new));
+    assertThat(result.status()).as(result.err()).isZero();
+    JsonNode last = null;
+    for (String line : result.err().lines().toList()) {
+      last = JSON.readTree(line);
+    }
+
+    return last;
+  }
+
   @Test
   void failureIsJsonWhereAskedFor() throws Exception {
     SparkSubmitResult result = SparkSubmit.local(1).run("inspect", folder + "/nothing", "--log-format", "json");

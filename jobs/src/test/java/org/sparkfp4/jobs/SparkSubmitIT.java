@@ -2,6 +2,7 @@ package org.sparkfp4.jobs;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.fasterxml.jackson.databind.ObjectMapper;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
@@ -66,8 +67,47 @@ class SparkSubmitIT {
       SparkSubmitResult result = running.await();
 
       assertThat(result.status()).isEqualTo(143);
-      assertThat(result.err()).contains("Interrupted.").doesNotContain("SparkException");
+      assertThat(result.err()).isEqualTo("Interrupted." + System.lineSeparator());
       assertThat(output.resolve("model.safetensors.index.json")).doesNotExist();
+    }
+  }
+
+  @Test
+  void interruptedRunSaysHowToGoOnAndNoMore() throws Exception {
+    String source = folder.resolve("source").toString();
+    Path output = folder.resolve("quantized");
+    SparkSubmitResult made =
+        SparkSubmit.local(2).run("synthesize", "--output", source, "--size", "512MiB", "--shard-size", "64MiB");
+    assertThat(made.status()).as(made.err()).isZero();
+    String[] arguments = {"quantize", "--input", source, "--output", output.toString(), "--max-shard-size", "4MB"};
+    // more tasks than one end while Spark stops
+    try (RunningSubmit running = SparkSubmit.local(4).start(arguments)) {
+      running.awaitThat("a shard", () -> Files.exists(output) && output.toFile().list(
+          (dir, name) -> name.endsWith(".safetensors")).length > 0);
+
+      running.interrupt();
+      SparkSubmitResult result = running.await();
+
+      assertThat(result.status()).isEqualTo(143);
+      assertThat(result.err().lines().dropWhile(line -> !line.startsWith("Stopped"))).containsExactly(
+          "Stopped before the end. What is finished is kept; this does the rest:",
+          "  sparkfp4 " + String.join(" ", arguments));
+      assertThat(result.err()).doesNotContain("Exception", "Interrupted.");
+    }
+  }
+
+  @Test
+  void interruptionIsJsonWhereAskedFor() throws Exception {
+    Path output = folder.resolve("checkpoint");
+    try (RunningSubmit running = SparkSubmit.local(1).start(
+        "synthesize", "--output", output.toString(), "--size", "8GiB", "--shard-size", "64MiB", "--log-format", "json")) {
+      running.awaitThat("a shard", () -> Files.exists(output) && output.toFile().list().length > 0);
+
+      running.interrupt();
+      SparkSubmitResult result = running.await();
+
+      assertThat(result.err().lines()).hasSize(1);
+      assertThat(new ObjectMapper().readTree(result.err()).path("msg").asText()).isEqualTo("Interrupted.");
     }
   }
 

@@ -14,15 +14,15 @@ class ProgressTest {
 
   @Test
   void textHasRateAndTimeLeft() {
-    assertThat(new Progress(66, 12, 100 * GB, 18 * GB, Duration.ofSeconds(9)).text())
+    assertThat(new Progress(Work.SHARDS, 66, 12, 100 * GB, 18 * GB, Duration.ofSeconds(9)).text())
         .isEqualTo("12 of 66 shards, 18 %, 2.00 GB/s of source, 41s left");
-    assertThat(new Progress(66, 1, 20_000 * GB, GB, Duration.ofSeconds(1)).text())
+    assertThat(new Progress(Work.SHARDS, 66, 1, 20_000 * GB, GB, Duration.ofSeconds(1)).text())
         .isEqualTo("1 of 66 shards, 0 %, 1.00 GB/s of source, 5h33m19s left");
   }
 
   @Test
   void noRateBeforeFirstShard() {
-    Progress begun = new Progress(1, 0, GB, 0, Duration.ofMillis(3));
+    Progress begun = new Progress(Work.SHARDS, 1, 0, GB, 0, Duration.ofMillis(3));
 
     assertThat(begun.text()).isEqualTo("0 of 1 shard, 0 %");
     assertThat(begun.left()).isNull();
@@ -30,16 +30,47 @@ class ProgressTest {
 
   @Test
   void completeRunHasNothingLeft() {
-    assertThat(new Progress(2, 2, 3 * GB, 3 * GB, Duration.ofSeconds(2)).text())
+    assertThat(new Progress(Work.SHARDS, 2, 2, 3 * GB, 3 * GB, Duration.ofSeconds(2)).text())
         .isEqualTo("2 of 2 shards, 100 %, 1.50 GB/s of source");
+  }
+
+  @Test
+  void textNamesWhatARunGoesThrough() {
+    assertThat(new Progress(Work.FILES_WRITTEN, 3, 1, 3 * GB, GB, Duration.ofSeconds(2)).text())
+        .isEqualTo("1 of 3 files, 33 %, 0.50 GB/s of output, 4s left");
+    assertThat(new Progress(Work.SHARDS_COMPARED, 1, 1, GB, GB, Duration.ofSeconds(2)).text())
+        .isEqualTo("1 of 1 shard, 100 %, 0.50 GB/s of checkpoint");
+  }
+
+  @Test
+  void slowRunIsToldInMegabytes() {
+    assertThat(new Progress(Work.SHARDS_COMPARED, 4, 1, GB / 5, GB / 20, Duration.ofSeconds(10)).text())
+        .isEqualTo("1 of 4 shards, 25 %, 5.0 MB/s of checkpoint, 30s left");
+  }
+
+  @Test
+  void runCountsWhatIsFinishedAndClosesItsView() {
+    RecordedView view = new RecordedView();
+    try (RunProgress run = new RunProgress(view, Work.FILES_WRITTEN, 2, 30)) {
+      run.show();
+      run.finished(10);
+      run.finished(20);
+      assertThat(view.closed).isFalse();
+    }
+
+    assertThat(view.closed).isTrue();
+    assertThat(view.shown).extracting(Progress::itemsDone).containsExactly(0, 1, 2);
+    assertThat(view.shown).extracting(Progress::bytesDone).containsExactly(0L, 10L, 30L);
+    assertThat(view.shown).allMatch(shown -> shown.items() == 2 && shown.bytes() == 30);
+    assertThat(view.shown.get(2).isComplete()).isTrue();
   }
 
   @Test
   void terminalLineIsDrawnOverAndGoneAtTheEnd() {
     ByteArrayOutputStream drawn = new ByteArrayOutputStream();
     try (TerminalLine line = new TerminalLine(new PrintStream(drawn, true, StandardCharsets.UTF_8))) {
-      line.show(new Progress(2, 0, GB, 0, Duration.ZERO));
-      line.show(new Progress(2, 1, GB, GB / 2, Duration.ofSeconds(1)));
+      line.show(new Progress(Work.SHARDS, 2, 0, GB, 0, Duration.ZERO));
+      line.show(new Progress(Work.SHARDS, 2, 1, GB, GB / 2, Duration.ofSeconds(1)));
     }
 
     assertThat(drawn.toString(StandardCharsets.UTF_8)).isEqualTo(
