@@ -45,7 +45,7 @@ public final class ManifestVerification {
     }
 
     if (manifest == null) {
-      return new ManifestResult(0, 0, differences);
+      return new ManifestResult(List.of(), differences);
     }
 
     List<FileClaim> claims = new ArrayList<>(FileClaim.besideShards(quantized.path(), manifest));
@@ -57,12 +57,13 @@ public final class ManifestVerification {
 
     quantized.strayShards(manifest).forEach(stray -> differences.add(
         "Unexpected file " + stray + ": it is not in the manifest, but some runtimes load every .safetensors file"));
-    verify(spark, claims, conf).forEach(differences::addAll);
-    return new ManifestResult(claims.size(), claims.stream().mapToLong(FileClaim::length).sum(), differences);
+    List<VerifiedFile> files = verify(spark, claims, conf);
+    files.forEach(file -> file.addTo(differences));
+    return new ManifestResult(files, differences);
   }
 
-  /** The differences of each file. */
-  static List<Differences> verify(SparkSession spark, List<FileClaim> claims, Configuration conf) {
+  /** What became of each file. */
+  static List<VerifiedFile> verify(SparkSession spark, List<FileClaim> claims, Configuration conf) {
     return claims.isEmpty()
         ? List.of()
         : JavaSparkContext.fromSparkContext(spark.sparkContext())
