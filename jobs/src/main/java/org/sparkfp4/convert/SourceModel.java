@@ -70,9 +70,9 @@ final class SourceModel {
     modules.find();
     modules.experts().forEach(experts -> layers.add(experts.layer(unclaimed, config)));
     if (layers.isEmpty() && modules.linears().isEmpty()) {
-      throw new IllegalArgumentException("Cannot convert " + name + ": it has no NVFP4 layers of a known layout, neither"
-          + " ModelOpt's (weight_scale_2) nor compressed-tensors' (weight_global_scale), nor experts that convert"
-          + " stacked; give a checkpoint that quantize or convert made, or one of those producers");
+      throw new IllegalArgumentException("Cannot convert " + name + ": it has no NVFP4 layers of a known layout,"
+          + " neither ModelOpt's (weight_scale_2) nor compressed-tensors' (weight_global_scale), nor experts that"
+          + " convert stacked; give a checkpoint that quantize or convert made, or one of those producers");
     }
 
     if (modules.form() != null) {

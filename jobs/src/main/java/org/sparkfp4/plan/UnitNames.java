@@ -58,7 +58,7 @@ final class UnitNames {
     return String.join("; ", named) + (more == 0 ? "" : " and " + more + (more == 1 ? " more unit" : " more units"));
   }
 
-  /** By what is said once: the numbers of its experts, with how many units that is of each; none of a unit of its own. */
+  /** By what is said once: the numbers of its experts, with how many units of each; none where it is a unit itself. */
   private Map<String, TreeMap<Integer, Integer>> groups(List<String> units) {
     Map<String, TreeMap<Integer, TreeSet<String>>> layers = new LinkedHashMap<>();
     Map<String, TreeMap<Integer, Integer>> groups = new LinkedHashMap<>();

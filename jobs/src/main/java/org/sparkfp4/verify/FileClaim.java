@@ -21,7 +21,8 @@ import org.sparkfp4.output.ShardRecord;
  * @param sha256 their SHA-256, or null
  * @param crc32c their CRC-32C, or null
  */
-record FileClaim(boolean isSource, String folder, String name, long length, String sha256, String crc32c) implements Serializable {
+record FileClaim(boolean isSource, String folder, String name, long length, String sha256, String crc32c)
+    implements Serializable {
   /** @throws IllegalArgumentException if the name leads out of the folder */
   FileClaim {
     ChildPath.of(new Path(folder), name);

@@ -217,7 +217,8 @@ public final class Verification {
     }
 
     List<FileClaim> claims = FileClaim.besideShards(quantizedFolder.path(), manifest);
-    ManifestVerification.verify(spark, claims, spark.sessionState().newHadoopConf()).forEach(file -> file.addTo(differences));
+    ManifestVerification.verify(spark, claims, spark.sessionState().newHadoopConf())
+        .forEach(file -> file.addTo(differences));
 
     if (!quantized.config().isMissingNode()) {
       CarriedConfig carried = new CarriedConfig(differences);

@@ -252,7 +252,8 @@ class ManifestTest {
   void sourceThatIsAnotherFolder() throws Exception {
     Path wrong = Files.createDirectory(folder.resolve("wrong"));
     Files.write(wrong.resolve("model-00001-of-00003.safetensors"), new byte[5]);
-    String read = run(0, "verify", "--manifest", "--quantized", output.toString()).out().lines().findFirst().orElseThrow();
+    String read =
+        run(0, "verify", "--manifest", "--quantized", output.toString()).out().lines().findFirst().orElseThrow();
 
     SparkSubmitResult result = run(
         3, "verify", "--manifest", "--quantized", output.toString(), "--source", wrong.toString());

@@ -188,13 +188,13 @@ class OutputsAsInputsTest {
   /** A dry run says what the run would: it is asked before hours of work are begun. */
   @ParameterizedTest
   @CsvSource(delimiter = '|', value = {
-    "quantize --layout modelopt --scale-search sweep       | modelopt     | a checkpoint of another plan (--scale-search rtn",
-    "quantize --layout compressed-tensors                  | cublas-128x4 | a checkpoint of another plan (--layout cublas",
-    "quantize --layout scales-8x4 --scale-search rtn       | cublas-128x4 | a checkpoint of another plan (layout cublas",
-    "quantize --layout modelopt                            | keys         | no run of Spark FP4 (it has keys.safetensors)",
-    "convert --to scales-8x4 --input modelopt              | cublas-128x4 | a checkpoint of another plan (layout cublas",
-    "convert --to scales-8x4 --input modelopt              | keys         | no run of Spark FP4 (it has keys.safetensors)",
-    "quantize-keys --input keys/keys.safetensors --page-tokens 32 | cache | a cache of other options (page-tokens 64 there"
+    "quantize --layout modelopt --scale-search sweep | modelopt | a checkpoint of another plan (--scale-search rtn",
+    "quantize --layout compressed-tensors | cublas-128x4 | a checkpoint of another plan (--layout cublas",
+    "quantize --layout scales-8x4 --scale-search rtn | cublas-128x4 | a checkpoint of another plan (layout cublas",
+    "quantize --layout modelopt | keys | no run of Spark FP4 (it has keys.safetensors)",
+    "convert --to scales-8x4 --input modelopt | cublas-128x4 | a checkpoint of another plan (layout cublas",
+    "convert --to scales-8x4 --input modelopt | keys | no run of Spark FP4 (it has keys.safetensors)",
+    "quantize-keys --input keys/keys.safetensors --page-tokens 32 | cache | a cache of other options (page-tokens 64"
   })
   void dryRunRefusesWhatTheRunWould(String command, String output, String held) throws IOException {
     Path there = folder.resolve(output);

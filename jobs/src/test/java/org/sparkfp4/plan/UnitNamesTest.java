@@ -20,7 +20,8 @@ class UnitNamesTest {
   }
 
   private static List<String> model() {
-    List<String> all = new ArrayList<>(List.of("model.layers.0.mlp.{gate_proj,up_proj}", "model.layers.0.mlp.down_proj"));
+    List<String> all =
+        new ArrayList<>(List.of("model.layers.0.mlp.{gate_proj,up_proj}", "model.layers.0.mlp.down_proj"));
     IntStream.range(1, 60).forEach(layer -> all.addAll(experts(layer, 0, 384, "{gate_proj,up_proj}", "down_proj")));
     return all;
   }

@@ -86,7 +86,7 @@ class ReportPageTest {
     assertThat(shades).hasSizeGreaterThan(200).contains(0xFEE838);
   }
 
-  /** Errors that hardly differ, as those of layers that are alike: the worst has the last colour, whatever their ratio. */
+  /** Errors that hardly differ, as those of layers that are alike: the worst has the last colour all the same. */
   @ParameterizedTest
   @CsvSource({"0.0780, 0.0817", "0.0817, 0.081701", "0.0010, 0.0900"})
   void coloursGoFromTheLeastToTheLargest(double least, double most) throws IOException {
