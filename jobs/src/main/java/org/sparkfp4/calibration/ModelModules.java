@@ -31,7 +31,7 @@ public final class ModelModules {
   public ModelModules(Checkpoint checkpoint, ModelFamily family) {
     this.model = checkpoint.path().toString();
     ModelTensors tensors =
-        new TensorClassifier(family, new ModelConfig(checkpoint.config()), false).classify(checkpoint.tensors());
+        new TensorClassifier(family, ModelConfig.of(checkpoint), false).classify(checkpoint.tensors());
     for (BlockTensors block : tensors.blocks()) {
       block.weights().values().forEach(this::add);
       if (block.role() == Role.ROUTED_EXPERT) {

@@ -129,6 +129,10 @@ public final class Checkpoint {
   }
 
   private static Checkpoint openFile(FileSystem fileSystem, FileStatus file, Path path) throws IOException {
+    if (!Folder.isSafetensors(path.getName())) {
+      throw new InvalidCheckpointException(path, "it is no .safetensors file and no folder");
+    }
+
     List<FileStatus> shards = List.of(file);
     List<LocatedTensor> tensors = locate(shards, HeaderReader.read(fileSystem, shards));
     return new Checkpoint(path.getParent(), MissingNode.getInstance(), shards, List.of(), List.of(), tensors);

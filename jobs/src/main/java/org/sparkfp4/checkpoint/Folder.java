@@ -44,6 +44,10 @@ record Folder(Path path, List<FileStatus> files) {
     return new Folder(path, files);
   }
 
+  static boolean isSafetensors(String name) {
+    return name.endsWith(SAFETENSORS);
+  }
+
   boolean has(String name) {
     return files.stream().anyMatch(file -> file.getPath().getName().equals(name));
   }

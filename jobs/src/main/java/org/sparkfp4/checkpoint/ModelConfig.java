@@ -26,6 +26,20 @@ public final class ModelConfig {
   }
 
   /**
+   * The config.json of a checkpoint.
+   *
+   * @throws IllegalArgumentException if it has none, naming the folder
+   */
+  public static ModelConfig of(Checkpoint checkpoint) {
+    if (!checkpoint.config().isObject()) {
+      throw new IllegalArgumentException("Cannot plan for " + checkpoint.path() + " without config.json: it names the "
+          + "model family and its sizes; give a folder that has one beside the weights, and no single file of it");
+    }
+
+    return new ModelConfig(checkpoint.config());
+  }
+
+  /**
    * The value of a key, of text_config if it has one, and absent where there is none or null.
    *
    * @param keys the key; several with a bar between them for the first that is there

@@ -40,7 +40,7 @@ final class ConvertFolder {
   }
 
   /** Refuses a folder that holds somebody else's files, or a begun run of another command. */
-  void requireOwn() throws IOException {
+  private void requireOwn() throws IOException {
     output.requireOwn(RunKind.CONVERSION);
   }
 
@@ -55,6 +55,14 @@ final class ConvertFolder {
     return lengths.keySet().containsAll(manifest.files())
         && manifest.shards().stream()
             .allMatch(record -> Long.valueOf(record.length()).equals(lengths.get(record.file())));
+  }
+
+  /** Refuses a folder of somebody else's, or of another plan where that is not to be replaced. */
+  void requireFor(String fingerprint, String target, boolean overwrite) throws IOException {
+    requireOwn();
+    if (!overwrite && !isComplete(fingerprint)) {
+      requireSame(fingerprint, target);
+    }
   }
 
   /**

@@ -95,6 +95,15 @@ public final class ConvertJob {
   }
 
   /**
+   * Refuses an output that holds what is somebody else's, or of another plan where that is not to be replaced.
+   *
+   * @throws IOException naming the folder and what is in it
+   */
+  public void requireOutput(boolean overwrite) throws IOException {
+    folder.requireFor(plan.fingerprint(), plan.target(), overwrite);
+  }
+
+  /**
    * Finishes the checkpoint; in a folder that was finished already nothing is done.
    *
    * @param overwrite whether what another plan left may be replaced
@@ -102,14 +111,10 @@ public final class ConvertJob {
    * @return what could not be kept, in words
    */
   public String run(boolean overwrite, ProgressView view) throws IOException {
-    folder.requireOwn();
+    requireOutput(overwrite);
     if (folder.isComplete(plan.fingerprint())) {
       LOG.info("{} is complete: nothing to do", folder.output().path());
       return kept(folder.finished(plan));
-    }
-
-    if (!overwrite) {
-      folder.requireSame(plan.fingerprint(), plan.target());
     }
 
     requireSpace(overwrite);

@@ -44,7 +44,8 @@ final class SourceModel {
           + ", which describes the output too; give a folder that has one beside the weights");
     }
 
-    return of(checkpoint.tensors(), SourceMetadata.read(fs, checkpoint.shards()), new SourceConfig(checkpoint.config()));
+    return of(checkpoint.path().toString(), checkpoint.tensors(), SourceMetadata.read(fs, checkpoint.shards()),
+        new SourceConfig(checkpoint.config()));
   }
 
   /**
@@ -56,10 +57,12 @@ final class SourceModel {
    * @throws IllegalArgumentException if it is in no known layout, or a layer is incomplete or of another format
    */
   static SourceModel of(List<LocatedTensor> tensors, Map<String, String> metadata, JsonNode config) {
-    return of(tensors, new SourceMetadata(metadata, Map.of()), new SourceConfig(config));
+    return of("the input", tensors, new SourceMetadata(metadata, Map.of()), new SourceConfig(config));
   }
 
-  private static SourceModel of(List<LocatedTensor> tensors, SourceMetadata metadata, SourceConfig config) {
+  /** {@code name} is what messages call it. */
+  private static SourceModel of(
+      String name, List<LocatedTensor> tensors, SourceMetadata metadata, SourceConfig config) {
     config.requireConvertible();
     UnclaimedTensors unclaimed = new UnclaimedTensors(tensors);
     ModuleFinder modules = new ModuleFinder(unclaimed, metadata.origins());
@@ -67,9 +70,9 @@ final class SourceModel {
     modules.find();
     modules.experts().forEach(experts -> layers.add(experts.layer(unclaimed, config)));
     if (layers.isEmpty() && modules.linears().isEmpty()) {
-      throw new IllegalArgumentException("Cannot convert: the input has no NVFP4 layers of a known layout, neither"
-          + " ModelOpt's (weight_scale_2) nor compressed-tensors' (weight_global_scale), nor experts that convert"
-          + " stacked; give a checkpoint that quantize or convert made, or one of those producers");
+      throw new IllegalArgumentException("Cannot convert " + name + ": it has no NVFP4 layers of a known layout,"
+          + " neither ModelOpt's (weight_scale_2) nor compressed-tensors' (weight_global_scale), nor experts that"
+          + " convert stacked; give a checkpoint that quantize or convert made, or one of those producers");
     }
 
     if (modules.form() != null) {

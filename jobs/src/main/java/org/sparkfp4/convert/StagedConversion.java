@@ -121,9 +121,17 @@ public final class StagedConversion {
     return new OutputFolder(folder.output().fs(), new Path(folder.output().staging().root(), STAGED));
   }
 
+  /**
+   * Refuses an output that holds what is somebody else's, or of another plan where that is not to be replaced.
+   *
+   * @throws IOException naming the folder and what is in it
+   */
+  public void requireOutput(boolean overwrite) throws IOException {
+    folder.requireFor(fingerprint, request.target(), overwrite);
+  }
+
   /** Whether the output is finished. */
   public boolean isComplete() throws IOException {
-    folder.requireOwn();
     return folder.isComplete(fingerprint);
   }
 
@@ -139,11 +147,7 @@ public final class StagedConversion {
    */
   public String run(SparkSession spark, Step first, boolean overwrite, String commit, KernelChoice kernels,
       String producer, ProgressView view) throws IOException {
-    folder.requireOwn();
-    if (!overwrite) {
-      folder.requireSame(fingerprint, request.target());
-    }
-
+    requireOutput(overwrite);
     OutputFolder output = folder.output();
     FreeSpace.require(
         output.fs(), output.path(), Math.max(0, spaceBytes() - output.shardBytes() - staged().shardBytes()));

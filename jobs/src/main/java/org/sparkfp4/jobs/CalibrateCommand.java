@@ -111,6 +111,6 @@ final class CalibrateCommand implements Callable<Integer> {
     }
 
     Checkpoint checkpoint = Checkpoint.open(conf, model);
-    return new ModelModules(checkpoint, familyOption.family(conf, checkpoint.config()));
+    return new ModelModules(checkpoint, familyOption.family(conf, checkpoint));
   }
 }

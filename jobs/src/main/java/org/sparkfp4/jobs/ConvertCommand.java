@@ -77,7 +77,11 @@ final class ConvertCommand implements Callable<Integer> {
     Checkpoint source = Checkpoint.open(conf, input);
     OutputFolder out = new OutputFolder(storage.fs(), folder);
     ConvertJob job = ConvertJob.plan(spark, source, request, out, settings.commit(), kernels, Version.product());
-    print(job.summary());
+    job.requireOutput(overwrite);
+    if (dryRun || !verbosity.quiet) {
+      print(job.summary());
+    }
+
     if (dryRun) {
       return CommandLine.ExitCode.OK;
     }

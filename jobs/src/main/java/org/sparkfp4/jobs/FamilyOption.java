@@ -1,9 +1,9 @@
 package org.sparkfp4.jobs;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import org.apache.hadoop.conf.Configuration;
+import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.ModelConfig;
 import org.sparkfp4.checkpoint.ModelFamilies;
 import org.sparkfp4.checkpoint.ModelFamily;
@@ -15,13 +15,9 @@ final class FamilyOption {
       description = "A JSON file that describes the model's family, for one that is not built in.")
   private String file;
 
-  /**
-   * The family of a checkpoint.
-   *
-   * @param config content of its config.json
-   */
-  ModelFamily family(Configuration configuration, JsonNode config) throws IOException {
-    return families(configuration).of(new ModelConfig(config));
+  /** The family of a checkpoint. */
+  ModelFamily family(Configuration configuration, Checkpoint checkpoint) throws IOException {
+    return families(configuration).of(ModelConfig.of(checkpoint));
   }
 
   /** The families of the user's file, or those that come with the product. */

@@ -92,6 +92,7 @@ final class InspectCommand implements Callable<Integer> {
     Layout planned = OptionValue.of(spec, () -> Layouts.named(layout));
     OptionValue.of(spec, () -> Targets.named(targets));
     OutputFolder ours = ours();
+    requireNoneBegun(ours);
     Checkpoint checkpoint = open(ours);
     CheckpointSummary summary = CheckpointSummary.of(checkpoint);
     QuantizedSummary quantized = QuantizedSummary.of(SparkConfiguration.hadoop(), checkpoint, ours);
@@ -130,15 +131,18 @@ final class InspectCommand implements Callable<Integer> {
     return fs.exists(path) && fs.getFileStatus(path).isDirectory() ? new OutputFolder(fs, fs.makeQualified(path)) : null;
   }
 
+  /** Shards without the index that is written last, and without what stands beside them, would be told of as others. */
+  private static void requireNoneBegun(OutputFolder ours) throws IOException {
+    if (ours != null && new OutputState(ours).isBegun() && !ours.fs().exists(ours.index())) {
+      throw new JobException("Cannot inspect " + ours.path()
+          + " yet: a run was begun there and has not finished; the same command finishes it");
+    }
+  }
+
   private Checkpoint open(OutputFolder ours) throws IOException {
     try {
       return Checkpoint.open(SparkConfiguration.hadoop(), folder);
     } catch (InvalidCheckpointException e) {
-      if (ours != null && new OutputState(ours).isBegun()) {
-        throw new JobException("Cannot inspect " + ours.path()
-            + " yet: a run was begun there and has not finished; the same command finishes it (" + e.getMessage() + ")");
-      }
-
       List<String> batch = ours == null ? List.of() : outputsIn(ours);
       if (!batch.isEmpty()) {
         throw new JobException("Cannot inspect " + ours.path() + " as one checkpoint: it holds " + batch.size()
@@ -181,7 +185,7 @@ final class InspectCommand implements Callable<Integer> {
     PlanOptions options =
         new PlanOptions(layout, search, targets, false, 0, selection.selection(), keepSourcePrecision, null);
     return PlanPreview.of(
-        checkpoint, each -> families.of(new ModelConfig(each.config())), planned, options);
+        checkpoint, each -> families.of(ModelConfig.of(each)), planned, options);
   }
 
   private static void addTensors(ArrayNode list, Checkpoint checkpoint) {

@@ -11,7 +11,6 @@ import org.apache.logging.log4j.layout.template.json.JsonTemplateLayout;
 import picocli.CommandLine.IExecutionStrategy;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParseResult;
-import picocli.CommandLine.RunLast;
 
 /** Gives the process's log what a command's {@link Verbosity} asks for, before the command runs. */
 final class LogSettings implements IExecutionStrategy {
@@ -19,6 +18,13 @@ final class LogSettings implements IExecutionStrategy {
 
   // Spark's own, of spark.log.structuredLogging: one form for what both say
   private static final String TEMPLATE = "classpath:org/apache/spark/SparkLayout.json";
+
+  private final IExecutionStrategy next;
+
+  /** {@code next} runs the command. */
+  LogSettings(IExecutionStrategy next) {
+    this.next = next;
+  }
 
   @Override
   public int execute(ParseResult parsed) {
@@ -30,7 +36,7 @@ final class LogSettings implements IExecutionStrategy {
     apply(last.commandSpec());
     Interruption interruption = new Interruption(last.commandSpec());
     try {
-      return new RunLast().execute(parsed);
+      return next.execute(parsed);
     } finally {
       interruption.close();
     }

@@ -81,7 +81,7 @@ public final class Main {
     line.setCaseInsensitiveEnumValuesAllowed(true);
     line.setUsageHelpAutoWidth(true);
     line.registerConverter(ByteSize.class, Main::size);
-    line.setExecutionStrategy(new LogSettings());
+    line.setExecutionStrategy(new LogSettings(new SettingNames(new CommandLine.RunLast())));
     line.setParameterExceptionHandler(new UsageHandler());
     line.setExecutionExceptionHandler(new FailureHandler());
     return line;

@@ -155,7 +155,7 @@ final class QuantizeCommand implements Callable<Integer> {
     ReportFiles report = reportOption.files(spec, conf, RawFileSystem.qualified(conf, input), folder);
     Storage storage = Storage.of(folder, conf, settings.commit());
     Checkpoint source = Checkpoint.open(conf, input);
-    ModelFamily family = familyOption.family(conf, source.config());
+    ModelFamily family = familyOption.family(conf, source);
     Statistics statistics = statisticsOption.statistics(conf, source, family);
     QuantizationPlan plan =
         statisticsOption.weigh(conf, plan(settings, source, family, statistics), statistics);
@@ -166,7 +166,16 @@ final class QuantizeCommand implements Callable<Integer> {
         : StagedConversion.of(plan, (ObjectNode) source.config(), request, out, conf);
     PlanSummary ofShards = PlanSummary.of(plan, family);
     PlanSummary summary = conversion == null ? ofShards : conversion.summary(ofShards);
-    print(summary.text() + (conversion == null ? "" : conversion.room()));
+    if (conversion == null) {
+      out.requireFor(plan, overwrite, conf);
+    } else {
+      conversion.requireOutput(overwrite);
+    }
+
+    // a plan is the result of a dry run, and elsewhere no more than what leads to it
+    print(verbosity.quiet && !dryRun
+        ? summary.warningText()
+        : summary.text() + (conversion == null ? "" : conversion.room()));
     if (dryRun) {
       return CommandLine.ExitCode.OK;
     }

@@ -32,7 +32,6 @@ import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.output.BadSourceException;
 import org.sparkfp4.output.OutputFolder;
 import org.sparkfp4.output.OutputLock;
-import org.sparkfp4.output.RunKind;
 import org.sparkfp4.output.ShardRecord;
 import org.sparkfp4.output.SourceChecksums;
 import org.sparkfp4.plan.AmaxFile;
@@ -112,10 +111,7 @@ final class QuantizeJob {
 
   /** Refuses a folder of somebody else's, or of another plan where that is not to be replaced. */
   void requireOutput(boolean overwrite) throws IOException {
-    output.requireOwn(RunKind.CHECKPOINT);
-    if (!overwrite && !output.isComplete(plan)) {
-      output.requireSamePlan(plan, conf);
-    }
+    output.requireFor(plan, overwrite, conf);
   }
 
   private void requireSpace(boolean overwrite) throws IOException {

@@ -102,6 +102,7 @@ final class QuantizeKeysCommand implements Callable<Integer> {
     Storage storage = Storage.of(folder, conf, settings.commit());
     KeyJob job = KeyJob.plan(spark, inputs, table, keyType, options, storage.fs(), folder, settings.commit(),
         kernels, Version.product());
+    job.requireOutput(overwrite);
     if (!dryRun) {
       KernelProbe.require(spark, kernels);
       ResumeHint hint = new ResumeHint(spec);

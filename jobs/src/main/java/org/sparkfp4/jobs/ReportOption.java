@@ -20,7 +20,7 @@ final class ReportOption {
   }
 
   /**
-   * Where the report goes, seen to be writable as far as names tell; null where none is wanted.
+   * Where the report goes, seen to be writable; null where none is wanted.
    *
    * @param checkpoints folders that it must not be in, qualified
    */

@@ -1,7 +1,6 @@
 package org.sparkfp4.jobs;
 
-import java.util.ArrayList;
-import java.util.List;
+import java.util.Collection;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
@@ -51,15 +50,12 @@ record RunSettings(long unitBytes, KernelChoice kernels, String commit, String p
         progress(conf.get(PROGRESS, "auto")));
   }
 
-  /** The same for the names alone, of a session whose settings a command does not read. */
-  static void requireKnown(SparkSession spark) {
-    List<String> keys = new ArrayList<>();
-    spark.conf().getAll().keysIterator().foreach(keys::add);
-    requireKnown(keys);
-  }
-
-  /** A name that is mistyped would leave its default in force, and nothing would say so. */
-  static void requireKnown(List<String> keys) {
+  /**
+   * The same for the names alone. One that is mistyped would leave its default in force, and nothing would say so.
+   *
+   * @throws IllegalArgumentException naming a setting that there is not
+   */
+  static void requireKnown(Collection<String> keys) {
     for (String key : keys) {
       if (key.startsWith(PREFIX) && !KNOWN.contains(key)) {
         throw new IllegalArgumentException(

@@ -11,15 +11,10 @@ final class Session {
 
   private Session() {}
 
-  /**
-   * A session; the one that this JVM has, if any: a command may be called from another or from a notebook.
-   *
-   * @throws IllegalArgumentException if it has a setting of ours that there is not
-   */
+  /** A session; the one that this JVM has, if any: a command may be called from another or from a notebook. */
   static SparkSession start(String name) {
     Option<SparkSession> running = SparkSession.getDefaultSession();
     if (running.isDefined()) {
-      RunSettings.requireKnown(running.get());
       return running.get();
     }
 
@@ -30,8 +25,6 @@ final class Session {
       conf.set(EXTENSIONS, asked.isEmpty() ? ours : asked + "," + ours);
     }
 
-    SparkSession spark = SparkSession.builder().config(conf).appName(name).getOrCreate();
-    RunSettings.requireKnown(spark);
-    return spark;
+    return SparkSession.builder().config(conf).appName(name).getOrCreate();
   }
 }

@@ -57,6 +57,10 @@ final class KeyInputs {
   private static List<FileStatus> list(FileSystem fs, Path path) throws IOException {
     try {
       FileStatus status = fs.getFileStatus(path);
+      if (status.isFile() && !path.getName().endsWith(SAFETENSORS)) {
+        throw new InvalidKeysException("Invalid input: " + path + " is no .safetensors file and no folder");
+      }
+
       if (status.isFile()) {
         return List.of(status);
       }

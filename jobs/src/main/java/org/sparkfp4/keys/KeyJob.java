@@ -75,20 +75,28 @@ public final class KeyJob {
   }
 
   /**
+   * Refuses an output that holds what is somebody else's, or of other keys or options where that is not to be replaced.
+   *
+   * @throws IOException naming the folder and what is in it
+   */
+  public void requireOutput(boolean overwrite) throws IOException {
+    folder.requireOwn();
+    if (!overwrite && !folder.isComplete(plan)) {
+      folder.requireSame(plan);
+    }
+  }
+
+  /**
    * Finishes the cache; in a folder that was finished already nothing is done.
    *
    * @param overwrite whether what other keys or options left may be replaced
    * @param view of the progress; closed when all is written
    */
   public void run(boolean overwrite, ProgressView view) throws IOException {
-    folder.requireOwn();
+    requireOutput(overwrite);
     if (folder.isComplete(plan)) {
       LOG.info("{} is complete: nothing to do", folder.path());
       return;
-    }
-
-    if (!overwrite) {
-      folder.requireSame(plan);
     }
 
     requireSpace(overwrite);

@@ -102,6 +102,18 @@ public final class OutputFolder {
     }
   }
 
+  /**
+   * Refuses a folder of somebody else's, or of another plan where that is not to be replaced.
+   *
+   * @throws IOException naming the folder and what is in it
+   */
+  public void requireFor(QuantizationPlan plan, boolean overwrite, Configuration conf) throws IOException {
+    requireOwn(RunKind.CHECKPOINT);
+    if (!overwrite && !isComplete(plan)) {
+      requireSamePlan(plan, conf);
+    }
+  }
+
   private IOException otherPlan(String difference, String what) {
     return new IOException(
         "Cannot write to " + path + ": it holds a " + what + " of another plan (" + difference

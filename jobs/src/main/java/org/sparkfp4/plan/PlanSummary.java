@@ -63,9 +63,6 @@ public record PlanSummary(
   /** Less of a model with experts than this is quantized only by mistake. */
   private static final double LEAST_SHARE = 0.5;
 
-  /** Names of units that a warning lists. */
-  private static final int LISTED_UNITS = 20;
-
   /** A file of the output. */
   public record ShardSize(String file, long bytes) {}
 
@@ -121,8 +118,10 @@ public record PlanSummary(
       return warnings;
     }
 
+    UnitNames names = new UnitNames(
+        plan.shards().stream().flatMap(shard -> shard.units().stream()).map(Unit::name).toList());
     if (plan.options().statistics() != null) {
-      count.withoutTokens.forEach((origin, units) -> warnings.add(withoutTokens(origin, units)));
+      count.withoutTokens.forEach((origin, units) -> warnings.add(withoutTokens(origin, units, names)));
     }
 
     if (plan.options().statistics() == null) {
@@ -132,22 +131,25 @@ public record PlanSummary(
 
     List<String> unweighted = plan.unweightedUnits();
     if (!unweighted.isEmpty()) {
-      String names = String.join(", ", unweighted.subList(0, Math.min(LISTED_UNITS, unweighted.size())));
       warnings.add(String.format(
-          Locale.ROOT, "%,d units have no statistics, or saw no token, and are swept without weights: %s%s",
-          unweighted.size(), names, unweighted.size() > LISTED_UNITS ? ", ..." : ""));
+          Locale.ROOT, "%s without statistics, or that saw no token, swept without weights: %s", counted(unweighted),
+          names.text(unweighted)));
     }
 
     return warnings;
   }
 
-  private static String withoutTokens(InputScale.Origin origin, List<String> units) {
-    int listed = Math.min(LISTED_UNITS, units.size());
-    String named = String.join(", ", units.subList(0, listed))
-        + (units.size() > listed ? " and " + (units.size() - listed) + " more units" : "");
-    return origin == InputScale.Origin.PEERS
-        ? "no token, or none but zeros, reached " + named + ": they have the largest input scale of the other experts"
-        : "no statistics, or none but of zeros, of " + named + ": their input scale is 1.0";
+  private static String withoutTokens(InputScale.Origin origin, List<String> units, UnitNames names) {
+    return String.format(
+        Locale.ROOT,
+        origin == InputScale.Origin.PEERS
+            ? "input scales of %s are the largest of the other experts, as no token, or none but zeros, came there: %s"
+            : "input scales of %s are 1.0, as there are no statistics of their inputs, or none but of zeros: %s",
+        counted(units), names.text(units));
+  }
+
+  private static String counted(List<String> units) {
+    return units.size() == 1 ? "1 unit" : String.format(Locale.ROOT, "%,d units", units.size());
   }
 
   /** The same of an output whose files are made from the plan's: theirs instead. */
@@ -168,6 +170,11 @@ public record PlanSummary(
     return carried.entrySet().stream()
         .map(entry -> String.format(Locale.ROOT, "%,d weights %s", entry.getValue(), entry.getKey()))
         .collect(Collectors.joining(", "));
+  }
+
+  /** The warnings alone, a line each. */
+  public String warningText() {
+    return new PlanSummaryText(this).warnings();
   }
 
   /** The summary as lines of text. */

@@ -50,6 +50,11 @@ final class PlanSummaryText {
               .collect(Collectors.joining(", ")));
     }
 
+    return text.append(warnings()).toString();
+  }
+
+  String warnings() {
+    StringBuilder text = new StringBuilder();
     summary.warnings().forEach(warning -> line(text, "warning", "%s", warning));
     return text.toString();
   }

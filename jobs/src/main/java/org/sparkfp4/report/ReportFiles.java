@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
+import java.util.UUID;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
@@ -53,14 +54,9 @@ public final class ReportFiles {
    */
   public void requireOwn(Configuration conf) throws IOException {
     FileSystem fs = RawFileSystem.of(page, conf);
-    for (Path folder = folder(conf); folder != null; folder = folder.getParent()) {
-      if (fs.exists(folder)) {
-        if (!fs.getFileStatus(folder).isDirectory()) {
-          throw new IOException("Cannot write the report " + page + ": " + folder + " is a file; choose another name");
-        }
-
-        break;
-      }
+    Path there = nearest(fs, folder(conf));
+    if (!fs.getFileStatus(there).isDirectory()) {
+      throw new IOException("Cannot write the report " + page + ": " + there + " is a file; choose another name");
     }
 
     boolean own = fs.exists(page);
@@ -74,6 +70,32 @@ public final class ReportFiles {
 
     if (!own && fs.exists(beside(".parquet"))) {
       throw foreign(beside(".parquet"));
+    }
+
+    // a store has no folders, and may let a user write below a name only
+    requireWritable(fs, RawFileSystem.isObjectStore(fs) ? folder(conf) : there);
+  }
+
+  /** The folder, or what there is of the way to it. */
+  private static Path nearest(FileSystem fs, Path folder) throws IOException {
+    Path nearest = folder;
+    while (nearest.getParent() != null && !fs.exists(nearest)) {
+      nearest = nearest.getParent();
+    }
+
+    return nearest;
+  }
+
+  /** Makes a file and removes it: rights alone do not tell of a file system that is read-only, or full. */
+  private void requireWritable(FileSystem fs, Path folder) throws IOException {
+    Path probe = new Path(folder, "." + page.getName() + "." + UUID.randomUUID());
+    try {
+      fs.create(probe, false).close();
+      fs.delete(probe, false);
+    } catch (IOException e) {
+      throw new IOException(
+          "Cannot write the report " + page + ": no file can be made in " + folder + " (" + e.getMessage()
+              + "); choose another folder, or mend what is wrong there", e);
     }
   }
 

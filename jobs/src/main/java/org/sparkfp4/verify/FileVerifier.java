@@ -15,7 +15,7 @@ import org.sparkfp4.files.RawFileSystem;
 import org.sparkfp4.output.FileDigest;
 
 /** Reads a file on an executor and holds it against its claim. */
-final class FileVerifier implements Function<FileClaim, Differences> {
+final class FileVerifier implements Function<FileClaim, VerifiedFile> {
   private static final long serialVersionUID = 1L;
 
   private final SerializableConfiguration configuration;
@@ -25,17 +25,7 @@ final class FileVerifier implements Function<FileClaim, Differences> {
   }
 
   @Override
-  public Differences call(FileClaim claim) throws IOException {
-    Differences differences = new Differences(1);
-    String difference = difference(claim);
-    if (difference != null) {
-      differences.add(difference);
-    }
-
-    return differences;
-  }
-
-  private String difference(FileClaim claim) throws IOException {
+  public VerifiedFile call(FileClaim claim) throws IOException {
     Path path = ChildPath.of(new Path(claim.folder()), claim.name());
     FileSystem fs = RawFileSystem.of(path, configuration.value());
     CRC32C crc = new CRC32C();
@@ -43,28 +33,33 @@ final class FileVerifier implements Function<FileClaim, Differences> {
     try {
       long length = fs.getFileStatus(path).getLen();
       if (length != claim.length()) {
-        return "File " + claim.name() + " has " + length + " bytes, in the manifest " + claim.length();
+        return VerifiedFile.unread(
+            claim.title() + " has " + length + " bytes, in the manifest " + claim.length());
       }
 
       if (claim.sha256() == null && claim.crc32c() == null) {
-        return null;
+        return VerifiedFile.unread(null);
       }
 
       try (InputStream in = new CheckedInputStream(fs.open(path), crc)) {
         found = FileDigest.copy(claim.name(), in, OutputStream.nullOutputStream());
       }
     } catch (FileNotFoundException e) {
-      return "Missing file " + claim.name() + ", which is in the manifest";
+      return VerifiedFile.unread("Missing " + claim.missing() + ", which is in the manifest");
     }
 
+    return new VerifiedFile(true, found.length(), difference(claim, found, crc));
+  }
+
+  /** Of the bytes; null where there is none. */
+  private static String difference(FileClaim claim, FileDigest found, CRC32C crc) {
     if (claim.sha256() != null && !found.sha256().equals(claim.sha256())) {
-      return "File " + claim.name() + " has the SHA-256 " + found.sha256() + ", in the manifest it is "
-          + claim.sha256();
+      return claim.title() + " has the SHA-256 " + found.sha256() + ", in the manifest it is " + claim.sha256();
     }
 
     String sum = String.format("%08x", crc.getValue());
     return claim.crc32c() == null || sum.equals(claim.crc32c())
         ? null
-        : "Source file " + claim.name() + " has the CRC-32C " + sum + ", when it was read it was " + claim.crc32c();
+        : claim.title() + " has the CRC-32C " + sum + ", when it was read it was " + claim.crc32c();
   }
 }

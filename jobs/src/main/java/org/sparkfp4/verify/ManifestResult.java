@@ -5,13 +5,11 @@ import java.util.Locale;
 
 /** What holding files against a manifest found. */
 public final class ManifestResult {
-  private final int files;
-  private final long bytes;
+  private final List<VerifiedFile> files;
   private final Differences differences;
 
-  ManifestResult(int files, long bytes, Differences differences) {
+  ManifestResult(List<VerifiedFile> files, Differences differences) {
     this.files = files;
-    this.bytes = bytes;
     this.differences = differences;
   }
 
@@ -26,8 +24,9 @@ public final class ManifestResult {
 
   /** The result for a reader. */
   public String text() {
-    return String.format(Locale.ROOT, "Read %,d bytes in %,d %s and compared them with the manifest%n", bytes,
-        files, files == 1 ? "file" : "files")
-        + differences.text();
+    List<VerifiedFile> read = files.stream().filter(VerifiedFile::read).toList();
+    return String.format(Locale.ROOT, "Read %,d bytes in %,d %s and compared them with the manifest%n",
+        read.stream().mapToLong(VerifiedFile::bytes).sum(), read.size(),
+        read.size() == 1 ? "file" : "files") + differences.text();
   }
 }

@@ -48,7 +48,7 @@ public final class ManifestVerification {
     }
 
     if (manifest == null) {
-      return new ManifestResult(0, 0, differences);
+      return new ManifestResult(List.of(), differences);
     }
 
     List<FileClaim> claims = new ArrayList<>(FileClaim.besideShards(quantized.path(), manifest));
@@ -60,12 +60,13 @@ public final class ManifestVerification {
 
     quantized.strayShards(manifest).forEach(stray -> differences.add(
         "Unexpected file " + stray + ": it is not in the manifest, but some runtimes load every .safetensors file"));
-    verify(spark, claims, conf, view).forEach(differences::addAll);
-    return new ManifestResult(claims.size(), claims.stream().mapToLong(FileClaim::length).sum(), differences);
+    List<VerifiedFile> files = verify(spark, claims, conf, view);
+    files.forEach(file -> file.addTo(differences));
+    return new ManifestResult(files, differences);
   }
 
-  /** The differences of each file. */
-  static List<Differences> verify(SparkSession spark, List<FileClaim> claims, Configuration conf, ProgressView view) {
+  /** What became of each file. */
+  static List<VerifiedFile> verify(SparkSession spark, List<FileClaim> claims, Configuration conf, ProgressView view) {
     return new CountedTasks(spark, view, Work.FILES_READ)
         .run(claims, new FileVerifier(new SerializableConfiguration(conf)), FileClaim::length);
   }

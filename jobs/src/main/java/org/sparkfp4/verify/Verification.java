@@ -225,7 +225,7 @@ public final class Verification {
 
     List<FileClaim> claims = FileClaim.besideShards(quantizedFolder.path(), manifest);
     ManifestVerification.verify(spark, claims, spark.sessionState().newHadoopConf(), ProgressView.of("off"))
-        .forEach(differences::addAll);
+        .forEach(file -> file.addTo(differences));
 
     if (!quantized.config().isMissingNode()) {
       CarriedConfig carried = new CarriedConfig(differences);

@@ -7,6 +7,9 @@ const COLOURS = ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#d55e00
 // cividis: as light as it is large, for every reader
 const SCALE = ['#00224e', '#1a386f', '#434e6c', '#61656f', '#7d7c78', '#9b9476', '#bbae6c', '#dcca58', '#fee838'];
 
+/** Values beyond this many times the range of all but the largest 0.5 % do not stretch the colours of a map. */
+const FAR = 2;
+
 function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
@@ -72,8 +75,10 @@ function heatMap(map, words) {
   const list = cells(map);
   const sorted = list.map(cell => cell[2]).sort((a, b) => a - b);
   const least = sorted[0] || 0;
-  // a twentieth more at least: what chance makes of equal layers is no pattern; and a few far ones hide no other
-  const most = Math.max(sorted[Math.floor((sorted.length - 1) * 0.995)] || 0, least * 1.05);
+  const largest = sorted[sorted.length - 1] || 0;
+  // colours end at the largest value, save where a few lie so far off that all others would be of one colour
+  const usual = sorted[Math.floor((sorted.length - 1) * 0.995)] || 0;
+  const most = usual > least && largest - least > FAR * (usual - least) ? usual : largest;
   return Object.assign(base(), {
     // where every cell is there, a ground like theirs hides what is left between them by rounding to pixels
     grid: {
@@ -126,7 +131,7 @@ function heatMap(map, words) {
       precision: 4,
       inRange: { color: SCALE },
       textStyle: { color: colour('--soft'), fontSize: small() },
-      text: [words.value(most) + (sorted[sorted.length - 1] > most ? ' and more' : ''), words.value(least)],
+      text: [words.value(most) + (largest > most ? ' and more' : ''), words.value(least)],
       hoverLink: false
     },
     series: [

@@ -210,7 +210,7 @@ function histogram() {
     bars(
       first.map(
         (n, i) =>
-          (bins.from + (i + 0.5) * bins.width).toFixed(4) + (bins.open && i === first.length - 1 ? ' and more' : '')
+          error(bins.from + (i + 0.5) * bins.width) + (bins.open && i === first.length - 1 ? ' and more' : '')
       ),
       names.map(name => ({ name, data: bins.kinds[name] })),
       'Histogram of relative errors',

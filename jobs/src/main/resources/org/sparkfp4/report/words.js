@@ -14,7 +14,10 @@ function element(tag, attributes, ...children) {
 }
 
 function error(value) {
-  return value === null || value === undefined || value === 'NaN' ? 'none' : Number(value).toFixed(4);
+  if (value === null || value === undefined || value === 'NaN') {
+    return 'none';
+  }
+  return Number(value) === 0 ? '0' : Number(value).toPrecision(4);
 }
 
 function share(value) {

@@ -131,7 +131,7 @@ class SourceModelTest {
             + " F8_E4M3 [64, 4] (model.safetensors), must be F8_E4M3 [rows, K/16], a scale for each 16 codes");
 
     assertThatThrownBy(() -> plan(List.of(tensor("lm_head.weight", DType.BF16, 8L, 16L)), "modelopt"))
-        .hasMessageStartingWith("Cannot convert: the input has no NVFP4 layers of a known layout");
+        .hasMessageStartingWith("Cannot convert the input: it has no NVFP4 layers of a known layout");
     assertThatThrownBy(() -> plan(
         List.of(tensor("m.experts.down_proj_weight_scale_2", DType.F32)), "modelopt"))
         .hasMessageContaining("its experts are stacked as ModelOpt does for Llama 4 and gpt-oss");

@@ -45,14 +45,30 @@ class ClusterSettingsTest {
     assertThatCode(() -> RunSettings.requireKnown(keys)).doesNotThrowAnyException();
   }
 
-  /** Of commands too that read none of ours. */
-  @Test
-  void unknownSettingIsRefusedByEveryCommandWithASession() {
-    SparkSubmitResult refused = new InProcess().conf("spark.fp4.devcie", "cpu")
-        .run("verify", "--quantized", folder.toString(), "--manifest");
+  /** Of commands too that read none of ours, and of those that need no session. */
+  @ParameterizedTest
+  @ValueSource(strings = {"verify --manifest --quantized x", "inspect x", "synthesize --family qwen3_moe --output x",
+      "export-keys --cache x --tokens t --output y --format sglang", "quantize --input x --output y"})
+  void unknownSettingIsRefusedByEveryCommand(String command) {
+    SparkSubmitResult refused = new InProcess().conf("spark.fp4.devcie", "cpu").run(command.split(" "));
 
-    assertThat(refused.status()).isEqualTo(1);
-    assertThat(refused.err()).startsWith("Invalid setting spark.fp4.devcie: ").hasLineCount(1);
+    assertThat(refused.status()).isEqualTo(2);
+    assertThat(refused.out()).isEmpty();
+    assertThat(refused.err()).startsWith("Invalid setting spark.fp4.devcie: there is none of this name; there are ")
+        .endsWith("\nSee 'sparkfp4 " + command.split(" ")[0] + " --help'.\n");
+  }
+
+  /** As spark-submit hands it to a JVM that has no session yet. */
+  @Test
+  void unknownSettingOfTheJvmIsRefused() {
+    System.setProperty("spark.fp4.devcie", "cpu");
+    try {
+      assertThat(new InProcess().run("inspect", folder.toString()).err())
+          .startsWith("Invalid setting spark.fp4.devcie: ");
+      assertThat(new InProcess().run("inspect", "--help").status()).isZero();
+    } finally {
+      System.clearProperty("spark.fp4.devcie");
+    }
   }
 
   @ParameterizedTest

@@ -260,7 +260,8 @@ class ConvertTest extends LayoutRuns {
     assertThat(one.err()).startsWith("Cannot convert one file of ").contains("give the folder");
     SparkSubmitResult plain = tryConvert(gatedSource, "modelopt", "output");
     assertThat(plain.status()).isEqualTo(1);
-    assertThat(plain.err()).startsWith("Cannot convert: the input has no NVFP4 layers of a known layout");
+    assertThat(plain.err())
+        .startsWith("Cannot convert file:" + gatedSource + ": it has no NVFP4 layers of a known layout");
     SparkSubmitResult few = new InProcess().run("quantize", "--input",
         CheckpointFiles.golden("qwen3_moe_bf16").toString(), "--output", folder.resolve("output").toString(), "--layout",
         "trt-edge-llm-sm110");

@@ -66,9 +66,10 @@ class InputScaleTest {
     assertThat(result.status()).as(result.err()).isZero();
     assertThat(result.out())
         .contains("inputs     scales by amax: 6 measured, 2 of other experts, 8 1.0\n")
-        .contains("no token, or none but zeros, reached model.layers.0.mlp.experts.3.down_proj, model.layers.0.mlp.experts.3.{gate_proj,"
-            + "up_proj}: they have the largest input scale of the other experts")
-        .contains("no statistics, or none but of zeros, of model.layers.1.mlp.experts.0.down_proj, ");
+        .contains("warning    input scales of 2 units are the largest of the other experts, as no token, or none but "
+            + "zeros, came there: model.layers.0.mlp.experts: 3\n")
+        .contains("warning    input scales of 8 units are 1.0, as there are no statistics of their inputs, or none but "
+            + "of zeros: model.layers.1.mlp.experts: 0, 1, 2, 3\n");
 
     Map<String, StoredTensor> output = CheckpointFiles.read(folder.resolve("out"));
     // token 4 went to expert 1, token 5 to expert 2

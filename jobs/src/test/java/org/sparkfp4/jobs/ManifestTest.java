@@ -244,7 +244,38 @@ class ManifestTest {
 
     assertThat(result.out()).contains("2 differences found:")
         .contains("Unexpected file stray.safetensors: it is not in the manifest")
-        .contains("Missing file " + shard.getFileName() + ", which is in the manifest");
+        .contains("Missing file " + shard.getFileName() + " in file:" + other + ", which is in the manifest");
+  }
+
+  /** A shard may have one name in both folders; and what is not there was not read. */
+  @Test
+  void sourceThatIsAnotherFolder() throws Exception {
+    Path wrong = Files.createDirectory(folder.resolve("wrong"));
+    Files.write(wrong.resolve("model-00001-of-00003.safetensors"), new byte[5]);
+    String read =
+        run(0, "verify", "--manifest", "--quantized", output.toString()).out().lines().findFirst().orElseThrow();
+
+    SparkSubmitResult result = run(
+        3, "verify", "--manifest", "--quantized", output.toString(), "--source", wrong.toString());
+
+    assertThat(result.out()).startsWith(read + "\n").contains(" differences found:",
+        "Source file model-00001-of-00003.safetensors has 5 bytes, in the manifest ",
+        "Missing source file model-00002-of-00003.safetensors in file:" + wrong + ", which is in the manifest");
+    assertThat(read).startsWith(String.format("Read %,d bytes in ", readBytes()));
+  }
+
+  /** Bytes of the files that the manifest has a digest of. */
+  private static long readBytes() throws IOException {
+    long bytes = 0;
+    for (JsonNode file : manifest().path("digests")) {
+      bytes += Files.size(output.resolve(file.path("name").asText()));
+    }
+
+    for (JsonNode shard : manifest().path("shards")) {
+      bytes += Files.size(output.resolve(shard.path("file").asText()));
+    }
+
+    return bytes;
   }
 
   @Test

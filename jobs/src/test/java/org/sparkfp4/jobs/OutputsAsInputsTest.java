@@ -8,6 +8,7 @@ import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -82,6 +83,20 @@ class OutputsAsInputsTest {
     Files.createDirectory(begun.resolve("_sparkfp4"));
     assertThat(succeed("inspect", begun.toString())).contains("state         not finished: a run was begun there");
 
+    // of what an interrupted run left, with one shard or several, a guess would tell what is not so
+    Files.delete(begun.resolve("model.safetensors.index.json"));
+    requireNotYet(begun);
+    Path converted = copy("cublas-128x4", "begun conversion");
+    Files.createDirectory(converted.resolve("_sparkfp4"));
+    for (String other : List.of("model.safetensors.index.json", "sparkfp4-manifest.json", "config.json")) {
+      Files.delete(converted.resolve(other));
+    }
+
+    requireNotYet(converted);
+    Path shard = begun.resolve("model-00001-of-00001.safetensors");
+    Files.copy(shard, begun.resolve("model-00002-of-00002.safetensors"));
+    requireNotYet(begun);
+
     Path unindexed = copy("modelopt", "unindexed");
     Files.delete(unindexed.resolve("model.safetensors.index.json"));
     assertThat(succeed("inspect", unindexed.toString()))
@@ -89,9 +104,17 @@ class OutputsAsInputsTest {
 
     Path nothing = Files.createDirectories(folder.resolve("nothing"));
     Files.createDirectory(nothing.resolve("_sparkfp4"));
-    SparkSubmitResult early = new InProcess().run("inspect", nothing.toString());
-    assertThat(early.status()).isEqualTo(1);
-    assertThat(early.err()).startsWith("Cannot inspect file:" + nothing + " yet: a run was begun there").hasLineCount(1);
+    requireNotYet(nothing);
+  }
+
+  private static void requireNotYet(Path begun) {
+    for (String json : new String[] {"--json", "--tensors"}) {
+      SparkSubmitResult early = new InProcess().run("inspect", json, begun.toString());
+      assertThat(early.status()).isEqualTo(1);
+      assertThat(early.out()).isEmpty();
+      assertThat(early.err()).isEqualTo("Cannot inspect file:" + begun
+          + " yet: a run was begun there and has not finished; the same command finishes it\n");
+    }
   }
 
   @ParameterizedTest
@@ -123,6 +146,103 @@ class OutputsAsInputsTest {
     JsonNode report = new ObjectMapper().readTree(folder.resolve(layout).resolve("sparkfp4-report.json").toFile());
     assertThat(report.at("/summary/bytesOut").asLong()).isEqualTo(bytes);
     assertThat(planned.contains("room       ")).isEqualTo(layout.equals("cublas-128x4"));
+  }
+
+  @Test
+  void whatIsNoInputIsNamed() throws IOException {
+    Path plain = Files.writeString(folder.resolve("plain.txt"), "a text that is no header of any file\n");
+    Path bare = Files.createDirectory(folder.resolve("bare"));
+    for (String file : SOURCE.toFile().list((dir, name) -> name.startsWith("model"))) {
+      Files.copy(SOURCE.resolve(file), bare.resolve(file));
+    }
+
+    String output = folder.resolve("never").toString();
+    for (String[] command : new String[][] {{"inspect"}, {"verify", "--quantized", output, "--source"},
+        {"quantize", "--output", output, "--input"}, {"convert", "--to", "modelopt", "--output", output, "--input"},
+        {"quantize-activations", "--output", output, "--input"}, {"calibrate", "--output", output, "--input"}}) {
+      assertThat(refusal(command, plain)).as(command[0])
+          .isEqualTo("Invalid checkpoint file:" + plain + ": it is no .safetensors file and no folder\n");
+    }
+
+    assertThat(refusal(new String[] {"quantize-keys", "--output", output, "--input"}, plain))
+        .isEqualTo("Invalid input: " + plain + " is no .safetensors file and no folder\n");
+    for (Path one : List.of(bare, bare.resolve("model-00001-of-00003.safetensors"))) {
+      assertThat(refusal(new String[] {"quantize", "--output", output, "--input"}, one))
+          .startsWith("Cannot plan for file:" + bare + " without config.json: it names the model family");
+    }
+
+    assertThat(refusal(new String[] {"calibrate", "--output", output, "--input", folder.resolve("recorded").toString(),
+        "--model"}, bare)).startsWith("Cannot plan for file:" + bare + " without config.json: ");
+    assertThat(folder.resolve("never")).doesNotExist();
+  }
+
+  private static String refusal(String[] command, Path last) {
+    String[] arguments = Arrays.copyOf(command, command.length + 1);
+    arguments[command.length] = last.toString();
+    SparkSubmitResult result = new InProcess().run(arguments);
+    assertThat(result.status()).as(result.out()).isEqualTo(1);
+    assertThat(result.err()).hasLineCount(1);
+    return result.err();
+  }
+
+  /** A dry run says what the run would: it is asked before hours of work are begun. */
+  @ParameterizedTest
+  @CsvSource(delimiter = '|', value = {
+    "quantize --layout modelopt --scale-search sweep | modelopt | a checkpoint of another plan (--scale-search rtn",
+    "quantize --layout compressed-tensors | cublas-128x4 | a checkpoint of another plan (--layout cublas",
+    "quantize --layout scales-8x4 --scale-search rtn | cublas-128x4 | a checkpoint of another plan (layout cublas",
+    "quantize --layout modelopt | keys | no run of Spark FP4 (it has keys.safetensors)",
+    "convert --to scales-8x4 --input modelopt | cublas-128x4 | a checkpoint of another plan (layout cublas",
+    "convert --to scales-8x4 --input modelopt | keys | no run of Spark FP4 (it has keys.safetensors)",
+    "quantize-keys --input keys/keys.safetensors --page-tokens 32 | cache | a cache of other options (page-tokens 64"
+  })
+  void dryRunRefusesWhatTheRunWould(String command, String output, String held) throws IOException {
+    Path there = folder.resolve(output);
+    List<String> arguments = new ArrayList<>();
+    for (String argument : command.split(" ")) {
+      Path known = folder.resolve(argument);
+      arguments.add(arguments.contains("--input") && Files.exists(known) ? known.toString() : argument);
+    }
+
+    if (!arguments.contains("--input")) {
+      arguments.addAll(List.of("--input", SOURCE.toString()));
+    }
+
+    arguments.addAll(List.of("--output", there.toString()));
+    Map<String, String> before = Outputs.identities(there, "");
+    SparkSubmitResult real = new InProcess().run(arguments.toArray(String[]::new));
+    arguments.add("--dry-run");
+    SparkSubmitResult dry = new InProcess().run(arguments.toArray(String[]::new));
+
+    assertThat(dry).isEqualTo(real);
+    assertThat(dry.status()).isEqualTo(1);
+    assertThat(dry.out()).isEmpty();
+    assertThat(dry.err()).startsWith("Cannot write to file:" + there + ": it ").contains(held).hasLineCount(1);
+    assertThat(Outputs.identities(there, "")).isEqualTo(before);
+    arguments.add("--overwrite");
+    if (!output.equals("keys")) {
+      assertThat(succeed(arguments.toArray(String[]::new))).isNotEmpty();
+    }
+  }
+
+  /** The plan is the result of a dry run alone; what it warns of is told always. */
+  @ParameterizedTest
+  @CsvSource({"modelopt", "cublas-128x4"})
+  void quietRunPrintsNoPlan(String layout) {
+    String[] run = {"quantize", "--input", SOURCE.toString(), "--output", folder.resolve("quiet " + layout).toString(),
+        "--layout", layout, "--quiet", "--dry-run"};
+    String planned = succeed(run);
+    assertThat(planned).startsWith("model      qwen3_moe to NVFP4");
+    List<String> warnings = planned.lines().filter(line -> line.startsWith("warning    ")).toList();
+    assertThat(warnings).isNotEmpty();
+
+    String told = succeed(Arrays.copyOf(run, run.length - 1));
+    assertThat(told).contains("relative error").doesNotContain("model      ", "tensors    ", "shards     ", "room  ");
+    assertThat(told.lines()).startsWith(warnings.toArray(String[]::new));
+
+    String converted = succeed("convert", "--input", folder.resolve("modelopt").toString(), "--to", "scales-8x4",
+        "--output", folder.resolve("quiet again " + layout).toString(), "--quiet");
+    assertThat(converted).startsWith("file:").hasLineCount(1);
   }
 
   private static Path copy(String output, String name) throws IOException {

@@ -273,7 +273,6 @@ class RefusalIT {
     "spark.fp4.unitBytes, -5, Invalid spark.fp4.unitBytes: -5; give a size such as 256m",
     "spark.fp4.unitBytes, 0, Invalid spark.fp4.unitBytes: 0; give 1 to 2147483639 bytes",
     "spark.fp4.unitBytes, 2g, Invalid spark.fp4.unitBytes: 2g; give 1 to 2147483639 bytes",
-    "spark.fp4.devcie, cuda, Invalid setting spark.fp4.devcie: there is none of this name; there are spark.fp4.columnar",
     "spark.fp4.columnar, maybe, Invalid spark.fp4.columnar: maybe; it is auto or off",
     "spark.fp4.commit, x, Invalid spark.fp4.commit: x; it is auto"
   })
@@ -289,6 +288,17 @@ class RefusalIT {
     assertThat(result.err()).startsWith(message).hasLineCount(1);
     assertThat(output.resolve("model-00001-of-00001.safetensors")).hasContent("of an earlier run");
     assertThat(output.resolve("_sparkfp4")).isEmptyDirectory();
+  }
+
+  @Test
+  void nameOfASettingThatIsNoneIsAWrongCommandLine() {
+    SparkSubmitResult result = new InProcess().conf("spark.fp4.devcie", "cuda")
+        .run("quantize", "--input", source.toString(), "--output", output.toString(), "--overwrite");
+
+    assertThat(result.status()).isEqualTo(2);
+    assertThat(result.err()).startsWith(
+        "Invalid setting spark.fp4.devcie: there is none of this name; there are spark.fp4.columnar");
+    assertThat(output).doesNotExist();
   }
 
   @Test

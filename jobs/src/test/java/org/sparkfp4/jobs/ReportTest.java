@@ -13,6 +13,8 @@ import org.apache.spark.sql.Row;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.sparkfp4.CheckpointFiles;
 import org.sparkfp4.StoredTensor;
 import org.sparkfp4.TestSpark;
@@ -188,6 +190,35 @@ class ReportTest {
         output.toString(), "--statistics", folder.toString());
     assertThat(nothing.status()).isEqualTo(1);
     assertThat(nothing.err()).isEqualTo("Cannot read statistics from " + folder + ": it has no statistics.json\n");
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"/proc/r.html", "/proc/below/it/r.html"})
+  void folderThatTakesNoFileIsRefusedBeforeAnyWork(String page) {
+    Path never = folder.resolve("never made");
+    SparkSubmitResult quantized = new InProcess().run(
+        "quantize", "--input", SOURCE.toString(), "--output", never.toString(), "--report", page);
+    SparkSubmitResult verified = new InProcess().run(
+        "verify", "--source", SOURCE.toString(), "--quantized", output.toString(), "--report", page);
+
+    for (SparkSubmitResult result : List.of(quantized, verified)) {
+      assertThat(result.status()).isEqualTo(1);
+      assertThat(result.out()).isEmpty();
+      assertThat(result.err()).startsWith("Cannot write the report " + page + ": no file can be made in file:/proc (")
+          .hasLineCount(1);
+    }
+
+    assertThat(never).doesNotExist();
+  }
+
+  @Test
+  void placeOfAReportIsLeftAsItWas() throws IOException {
+    Path empty = Files.createDirectory(folder.resolve("to report to"));
+    SparkSubmitResult result = succeed("quantize", "--input", SOURCE.toString(), "--output",
+        folder.resolve("planned").toString(), "--dry-run", "--report", empty.resolve("below/r.html").toString());
+
+    assertThat(result.out()).contains("to NVFP4");
+    assertThat(empty).isEmptyDirectory();
   }
 
   private static List<Row> table(String name) {

@@ -93,8 +93,9 @@ class WeightedSearchTest {
     SparkSubmitResult result =
         new InProcess().run(arguments(folder.resolve("dry"), "--scale-search", "weighted", "--dry-run"));
     assertThat(result.out()).contains("scale search weighted")
-        .contains("13 units have no statistics, or saw no token, and are swept without weights: ")
-        .contains("model.layers.0.mlp.experts.3.{gate_proj,up_proj}");
+        .contains("13 units without statistics, or that saw no token, swept without weights: "
+            + "model.layers.0.mlp.experts.*.down_proj: 0, 1, 2; model.layers.0.mlp.experts: 3; "
+            + "model.layers.1.mlp.experts: 0, 1, 2, 3\n");
   }
 
   @Test

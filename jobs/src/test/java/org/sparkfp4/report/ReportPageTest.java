@@ -3,6 +3,8 @@ package org.sparkfp4.report;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
+import java.math.BigDecimal;
+import java.math.MathContext;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -10,6 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
@@ -81,6 +84,39 @@ class ReportPageTest {
     }
 
     assertThat(shades).hasSizeGreaterThan(200).contains(0xFEE838);
+  }
+
+  /** Errors that hardly differ, as those of layers that are alike: the worst has the last colour all the same. */
+  @ParameterizedTest
+  @CsvSource({"0.0780, 0.0817", "0.0817, 0.081701", "0.0010, 0.0900"})
+  void coloursGoFromTheLeastToTheLargest(double least, double most) throws IOException {
+    List<LayerRow> rows = new ArrayList<>();
+    for (int i = 0; i < 80; i++) {
+      double error = least + (most - least) * i / 79;
+      rows.add(row("model.layers." + i / 8 + ".mlp.experts." + i % 8 + ".down_proj", "routed experts", error));
+    }
+
+    Report report = new Report(
+        "Spark FP4", "verify", "2026-01-01T00:00:00Z", "file:/in", "file:/out/", Map.of(),
+        new Report.Summary(80, 0, null, null, 0, 0, most, 0, null, null, null), Kind.of(rows), List.of(), null,
+        List.of(), null, null, null, null, List.of());
+    Path file = Files.writeString(
+        folder.resolve("alike.html"), ReportPage.html(new RunReport(report, rows, null)) + PROBE);
+    Browser browser = Browser.required(folder);
+
+    var image = ImageIO.read(browser.picture(file, 1280, 1700, false, folder.resolve("alike.png")).toFile());
+    Map<Integer, Integer> pixels = new TreeMap<>();
+    for (int y = 0; y < image.getHeight(); y++) {
+      for (int x = 0; x < image.getWidth(); x++) {
+        pixels.merge(image.getRGB(x, y) & 0xFFFFFF, 1, Integer::sum);
+      }
+    }
+
+    // a cell of the map; the scale beside it has a line of each colour
+    assertThat(pixels.get(0xFEE838)).as("the largest").isGreaterThan(1000);
+    assertThat(pixels.get(0x00224E)).as("the least").isGreaterThan(1000);
+    assertThat(browser.open(file, 1280, false).dom())
+        .contains("at most " + new BigDecimal(most).round(new MathContext(4)).toPlainString());
   }
 
   @Test
