@@ -212,6 +212,9 @@ class FaultsIT {
         .conf("spark.speculation.quantile", "0.1")
         .conf("spark.speculation.multiplier", "1.1")
         .conf("spark.speculation.minTaskRuntime", "100ms")
+        // the other may be fetching its part of the broadcast from the one that is stopped: it asks the driver soon
+        .conf("spark.shuffle.io.connectionTimeout", "2s")
+        .conf("spark.shuffle.io.maxRetries", "0")
         .conf("spark.eventLog.enabled", "true")
         .conf("spark.eventLog.compress", "false")
         .conf("spark.eventLog.dir", events.toUri().toString());
