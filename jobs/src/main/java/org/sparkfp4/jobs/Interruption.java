@@ -72,8 +72,13 @@ final class Interruption implements AutoCloseable {
     spec.commandLine().getErr().flush();
   }
 
-  private static void silenceConsole() {
-    for (LoggerConfig logger : LoggerContext.getContext(false).getConfiguration().getLoggers().values()) {
+  /** From here on the console says nothing of the log; files that it goes to say on. */
+  static void silenceConsole() {
+    silenceConsole(LoggerContext.getContext(false));
+  }
+
+  static void silenceConsole(LoggerContext context) {
+    for (LoggerConfig logger : context.getConfiguration().getLoggers().values()) {
       for (Appender appender : logger.getAppenders().values()) {
         if (appender instanceof ConsoleAppender console) {
           console.addFilter(ThresholdFilter.createFilter(Level.OFF, Filter.Result.DENY, Filter.Result.DENY));

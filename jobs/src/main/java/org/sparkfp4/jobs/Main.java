@@ -56,10 +56,14 @@ public final class Main {
     }
   }
 
-  /** Before the JVM ends under it, where each task that is still under way would say so. */
+  /**
+   * Before the JVM ends under it, where each task that is still under way would say so. One that ends while Spark stops is
+   * told of too, with a stack trace: the command has said what failed, and that is the last word.
+   */
   private static void stopSpark() {
     Option<SparkSession> running = SparkSession.getDefaultSession();
     if (running.isDefined()) {
+      Interruption.silenceConsole();
       running.get().stop();
     }
   }
