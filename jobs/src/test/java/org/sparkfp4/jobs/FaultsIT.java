@@ -215,6 +215,8 @@ class FaultsIT {
         // the other may be fetching its part of the broadcast from the one that is stopped: it asks the driver soon
         .conf("spark.shuffle.io.connectionTimeout", "2s")
         .conf("spark.shuffle.io.maxRetries", "0")
+        // it stands still for as long as the other takes for all shards, and is not given up meanwhile
+        .conf("spark.network.timeout", "600s")
         .conf("spark.eventLog.enabled", "true")
         .conf("spark.eventLog.compress", "false")
         .conf("spark.eventLog.dir", events.toUri().toString());
