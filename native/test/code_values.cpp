@@ -7,20 +7,9 @@
 #include <cstring>
 #include <initializer_list>
 
+#include "played_device.h"
+
 namespace {
-
-// Bytes of b and a by the lower three bits of each half byte; the fourth asks for the byte's sign all over.
-uint32_t __byte_perm(uint32_t a, uint32_t b, uint32_t selector) {
-  uint64_t bytes = static_cast<uint64_t>(b) << 32 | a;
-  uint32_t result = 0;
-  for (int i = 0; i < 4; i++) {
-    uint32_t number = selector >> (4 * i) & 0xf;
-    uint32_t byte = bytes >> (8 * (number & 7)) & 0xff;
-    result |= (number < 8 ? byte : byte < 128 ? 0u : 0xffu) << (8 * i);
-  }
-
-  return result;
-}
 
 float __uint_as_float(uint32_t bits) {
   float value;
@@ -38,8 +27,6 @@ float __fmul_rn(float a, float b) { return a * b; }
 
 }  // namespace
 
-#define __device__
-#define __forceinline__ inline
 #include "../cuda/code_values.cuh"
 
 using namespace sparkfp4::cuda;

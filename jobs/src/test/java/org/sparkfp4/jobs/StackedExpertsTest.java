@@ -6,6 +6,7 @@ import static org.sparkfp4.jobs.Verified.verify;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.FloatBuffer;
@@ -88,24 +89,31 @@ class StackedExpertsTest {
     assertVerified(source, output);
   }
 
+  /** A copy of a checkpoint with the first expert of a stack multiplied. */
+  private Path withFirstExpertTimes(float factor, Path checkpoint, String module) throws IOException {
+    Path source = Files.createDirectory(folder.resolve("unlike"));
+    Files.copy(checkpoint.resolve("config.json"), source.resolve("config.json"));
+    Map<String, StoredTensor> tensors = new LinkedHashMap<>(CheckpointFiles.read(checkpoint));
+    StoredTensor stack = tensors.get(module);
+    byte[] changed = stack.data().clone();
+    ByteBuffer weights = ByteBuffer.wrap(changed).order(ByteOrder.LITTLE_ENDIAN);
+    for (int i = 0; i < HIDDEN * 2 * INTERMEDIATE; i++) {
+      weights.putShort(2 * i, BFloat16.fromFloat(factor * BFloat16.toFloat(weights.getShort(2 * i))));
+    }
+
+    tensors.put(module, new StoredTensor(DType.BF16, stack.shape(), changed));
+    CheckpointFiles.write(source.resolve("model.safetensors"), tensors);
+    return source;
+  }
+
   /** One scale for all experts, of whom one is a thousand times larger, leaves the others their precision. */
   @ParameterizedTest
   @ValueSource(strings = {"rtn", "sweep"})
   void expertsThatDifferAThousandfoldKeepTheirPrecisionInAStack(String search) throws Exception {
     String module = "language_model.model.layers.1.feed_forward.experts.gate_up_proj";
     Path same = synthesize(SyntheticFamily.LLAMA4);
-    Path source = Files.createDirectory(folder.resolve("unlike"));
-    Files.copy(same.resolve("config.json"), source.resolve("config.json"));
-    Map<String, StoredTensor> tensors = new LinkedHashMap<>(CheckpointFiles.read(same));
-    StoredTensor stack = tensors.get(module);
-    byte[] enlarged = stack.data().clone();
-    ByteBuffer weights = ByteBuffer.wrap(enlarged).order(ByteOrder.LITTLE_ENDIAN);
-    for (int i = 0; i < HIDDEN * 2 * INTERMEDIATE; i++) {
-      weights.putShort(2 * i, BFloat16.fromFloat(1000 * BFloat16.toFloat(weights.getShort(2 * i))));
-    }
-
-    tensors.put(module, new StoredTensor(DType.BF16, stack.shape(), enlarged));
-    CheckpointFiles.write(source.resolve("model.safetensors"), tensors);
+    Path source = withFirstExpertTimes(1000, same, module);
+    byte[] enlarged = CheckpointFiles.read(source).get(module).data();
 
     Map<String, StoredTensor> output =
         CheckpointFiles.read(quantize(new InProcess(), source, "output", "--scale-search", search));
@@ -145,18 +153,7 @@ class StackedExpertsTest {
     assertThat(plain.status()).as(plain.err()).isZero();
     assertThat(plain.out()).doesNotContain("Warning");
 
-    Path source = Files.createDirectory(folder.resolve("vanishing"));
-    Files.copy(same.resolve("config.json"), source.resolve("config.json"));
-    Map<String, StoredTensor> tensors = new LinkedHashMap<>(CheckpointFiles.read(same));
-    StoredTensor stack = tensors.get(module);
-    byte[] reduced = stack.data().clone();
-    ByteBuffer weights = ByteBuffer.wrap(reduced).order(ByteOrder.LITTLE_ENDIAN);
-    for (int i = 0; i < HIDDEN * 2 * INTERMEDIATE; i++) {
-      weights.putShort(2 * i, BFloat16.fromFloat(1e-6f * BFloat16.toFloat(weights.getShort(2 * i))));
-    }
-
-    tensors.put(module, new StoredTensor(DType.BF16, stack.shape(), reduced));
-    CheckpointFiles.write(source.resolve("model.safetensors"), tensors);
+    Path source = withFirstExpertTimes(1e-6f, same, module);
     SparkSubmitResult told = new InProcess().run(
         "quantize", "--input", source.toString(), "--output", output.toString());
     assertThat(told.status()).as(told.err()).isZero();
