@@ -3,6 +3,7 @@
 
 #include "blocks.cuh"
 #include "e4m3_factor.h"
+#include "permute.cuh"
 #include "rounding.cuh"
 
 namespace sparkfp4::cuda {
@@ -24,14 +25,6 @@ __device__ __forceinline__ uint32_t choose(uint32_t mask, uint32_t first, uint32
   uint32_t bits;
   asm("lop3.b32 %0, %1, %2, %3, 0xca;" : "=r"(bits) : "r"(mask), "r"(first), "r"(second));
   return bits;
-}
-
-// Bytes of a, 0 to 3, and b, 4 to 7; with 8 added the sign of one, in all its bits.
-template <uint32_t kBytes>
-__device__ __forceinline__ uint32_t permute(uint32_t a, uint32_t b) {
-  uint32_t bytes;
-  asm("prmt.b32 %0, %1, %2, %3;" : "=r"(bytes) : "r"(a), "r"(b), "n"(kBytes));
-  return bytes;
 }
 
 // The factor of d = rule.factor() of a scale from 1 to below 2, for ordinary ones and source scales.
@@ -57,8 +50,8 @@ class E4m3Halves {
     for (int i = 0; i < 2; i++) {
       uint32_t first = block.words[2 * i];
       uint32_t last = block.words[2 * i + 1];
-      widen(permute<0x5140>(first, last), &pairs_[4 * i], &pairs_[4 * i + 1]);
-      widen(permute<0x7362>(first, last), &pairs_[4 * i + 2], &pairs_[4 * i + 3]);
+      widen(permute(first, last, 0x5140), &pairs_[4 * i], &pairs_[4 * i + 1]);
+      widen(permute(first, last, 0x7362), &pairs_[4 * i + 2], &pairs_[4 * i + 3]);
     }
   }
 
@@ -98,9 +91,9 @@ class E4m3Halves {
     *second = add_product_of_halves(*second, kTimes, 0);
 #else
     constexpr uint32_t kOnce = 0x3c003c00;
-    uint32_t bits = permute<0x1404>(four, 0);
+    uint32_t bits = permute(four, 0, 0x1404);
     *first = add_product_of_halves((bits & 0x80008000u) | (bits >> 1 & 0x3f803f80u), kOnce, 0);
-    bits = permute<0x3424>(four, 0);
+    bits = permute(four, 0, 0x3424);
     *second = add_product_of_halves((bits & 0x80008000u) | (bits >> 1 & 0x3f803f80u), kOnce, 0);
 #endif
   }
@@ -132,9 +125,9 @@ class E4m3Halves {
 
     uint32_t low = choose(0x0fff0fffu, codes[0], codes[1]);
     uint32_t high = choose(0x0fff0fffu, codes[2], codes[3]);
-    uint32_t even = permute<0xfbd9>(products[0], products[2]);
-    uint32_t odd = permute<0xfbd9>(products[1], products[3]);
-    return choose(0x77777777u, permute<0x7351>(low, high) >> 1, choose(0x0f0f0f0fu, even, odd));
+    uint32_t even = permute(products[0], products[2], 0xfbd9);
+    uint32_t odd = permute(products[1], products[3], 0xfbd9);
+    return choose(0x77777777u, permute(low, high, 0x7351) >> 1, choose(0x0f0f0f0fu, even, odd));
   }
 
   uint32_t pairs_[8];

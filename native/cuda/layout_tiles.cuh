@@ -127,8 +127,7 @@ struct MarlinCodes : OnePiece {
     for (int j = 0; j < 4; j++) {
       const uint32_t *upper = tile.word(16 * j + r, piece / 32 * 2);
       const uint32_t *lower = tile.word(16 * j + r + 8, piece / 32 * 2);
-      uint32_t bytes = __byte_perm(__byte_perm(upper[0], upper[1], selector),
-                                   __byte_perm(lower[0], lower[1], selector), 0x5410);
+      uint32_t bytes = permute(permute(upper[0], upper[1], selector), permute(lower[0], lower[1], selector), 0x5410);
       uint32_t low = bytes & 0x0f0f0f0f;
       uint32_t high = bytes >> 4 & 0x0f0f0f0f;
       words[j] = __byte_perm(low | low >> 4, high | high >> 4, 0x6420);

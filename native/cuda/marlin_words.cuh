@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../src/marlin_scale.h"
+#include "permute.cuh"
 
 namespace sparkfp4::cuda {
 
@@ -42,12 +43,12 @@ inline MarlinWords marlin_words(const MarlinScale &scale) {
 constexpr uint32_t kHighBits = 0x80808080u;
 
 // Bytes of ones where the highest bit is set, else of zeros.
-__device__ __forceinline__ uint32_t spread(uint32_t word) { return __byte_perm(word, 0, 0xba98); }
+__device__ __forceinline__ uint32_t spread(uint32_t word) { return permute(word, 0, 0xba98); }
 
 // Selects of a table the four bytes whose numbers are in the low three bits of each byte.
 __device__ __forceinline__ uint32_t looked_up(uint32_t low, uint32_t high, uint32_t numbers) {
   numbers &= 0x07070707u;
-  return __byte_perm(low, high, __byte_perm(numbers | numbers >> 4, 0, 0x4420));
+  return permute(low, high, permute(numbers | numbers >> 4, 0, 0x4420));
 }
 
 // What is no scale becomes 0xff.

@@ -3,8 +3,12 @@
 
 #include <cstdint>
 
-// Bytes of b and a by the lower three bits of each half byte; the fourth asks for the byte's sign all over.
-inline uint32_t __byte_perm(uint32_t a, uint32_t b, uint32_t selector) {
+#include "../cuda/permute.cuh"
+
+namespace sparkfp4::cuda {
+
+// As prmt.b32 does.
+inline uint32_t permute(uint32_t a, uint32_t b, uint32_t selector) {
   uint64_t bytes = static_cast<uint64_t>(b) << 32 | a;
   uint32_t result = 0;
   for (int i = 0; i < 4; i++) {
@@ -14,6 +18,13 @@ inline uint32_t __byte_perm(uint32_t a, uint32_t b, uint32_t selector) {
   }
 
   return result;
+}
+
+}  // namespace sparkfp4::cuda
+
+// As the device's intrinsic does: without the signs.
+inline uint32_t __byte_perm(uint32_t a, uint32_t b, uint32_t selector) {
+  return sparkfp4::cuda::permute(a, b, selector & 0x7777u);
 }
 
 #define __device__
