@@ -89,7 +89,9 @@ cudaError_t launch_dequantize(const Dequantize &task, cudaStream_t stream) {
                                                     : dequantize_kernel<E2m1>;
   int grid;
   int64_t tiles = (task.rows + kThreads / 32 - 1) / (kThreads / 32);
-  cudaError_t error = grid_size(kernel, tiles, &grid);
+  // Tiles are of whole rows.
+  constexpr int64_t kLeastRows = 2;
+  cudaError_t error = grid_size(kernel, tiles, &grid, kThreads, kWaves, kLeastRows);
   if (error != cudaSuccess) {
     return error;
   }

@@ -144,7 +144,7 @@ __global__ void __launch_bounds__(kThreads) cast_kernel(const __grid_constant__ 
 
 cudaError_t launch_cast(const Batch &batch, const Cast &cast, cudaStream_t stream) {
   auto kernel = cast.with_sums ? cast_kernel<true> : cast_kernel<false>;
-  return launch_tiles(kernel, batch, cast, stream);
+  return launch_tiles(kernel, batch, cast, stream, cast.with_sums ? kWaves : 1);
 }
 
 }  // namespace sparkfp4::cuda

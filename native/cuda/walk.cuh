@@ -137,13 +137,21 @@ cudaError_t launch_after(void (*kernel)(Parameters...), int grid, int threads, c
   return cudaLaunchKernelEx(&config, kernel, arguments...);
 }
 
-// Thread blocks for so many tiles: no more than the device holds at once. Those that hold a tile more than others are
-// spread over the multiprocessors.
+// Thread blocks share tiles evenly, but do not run equally fast: those of later waves begin where one has ended, as long
+// as each has tiles enough to be worth what it begins with.
+constexpr int kWaves = 4;
+constexpr int64_t kLeastTiles = 16;
+
+// Thread blocks for so many tiles: as many as the device holds at once, times the waves. Those that hold a tile more than
+// others are spread over the multiprocessors.
 template <typename... Parameters>
-cudaError_t grid_size(void (*kernel)(Parameters...), int64_t tiles, int *grid, int threads = kThreads) {
+cudaError_t grid_size(void (*kernel)(Parameters...), int64_t tiles, int *grid, int threads = kThreads,
+                      int waves = kWaves, int64_t least_tiles = kLeastTiles) {
   int most;
   cudaError_t error = blocks_at_once(reinterpret_cast<const void *>(kernel), threads, &most);
   if (error == cudaSuccess) {
+    int64_t worthwhile = tiles / (most * least_tiles);
+    most *= worthwhile < 1 ? 1 : worthwhile < waves ? static_cast<int>(worthwhile) : waves;
     *grid = tiles == 0 ? 1 : tiles < most ? static_cast<int>(tiles) : most;
   }
 
@@ -153,9 +161,9 @@ cudaError_t grid_size(void (*kernel)(Parameters...), int64_t tiles, int *grid, i
 // Launches a kernel over a batch's tiles, which waits_for_earlier_launches() as above.
 template <typename Parameter>
 cudaError_t launch_tiles(void (*kernel)(Batch, Parameter), const Batch &batch, const Parameter &parameter,
-                         cudaStream_t stream) {
+                         cudaStream_t stream, int waves = kWaves) {
   int grid;
-  cudaError_t error = grid_size(kernel, batch.tiles, &grid);
+  cudaError_t error = grid_size(kernel, batch.tiles, &grid, kThreads, waves);
   return error == cudaSuccess ? launch_after(kernel, grid, kThreads, stream, batch, parameter) : error;
 }
 
