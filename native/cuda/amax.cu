@@ -28,8 +28,9 @@ __device__ __forceinline__ void begin(Workspace *workspace, int64_t segments, sp
 
 __global__ void begin_kernel(Workspace *workspace, int64_t segments, sparkfp4_error_sums *sums,
                              sparkfp4_cuda_outcome *outcome) {
-  admit_next_launch();
+  // Before the next launch may begin, which reads and writes without waiting for those before this one.
   wait_for_earlier_launches();
+  admit_next_launch();
   begin(workspace, segments, sums, outcome);
 }
 
@@ -146,7 +147,7 @@ __global__ void __launch_bounds__(kThreads) amax_kernel(const __grid_constant__ 
                                                         const __grid_constant__ Source source,
                                                         const __grid_constant__ Beginning beginning,
                                                         Workspace *workspace) {
-  // Before the next launch may begin, which reads the unit without waiting for those before this one.
+  // As begin_kernel does.
   wait_for_earlier_launches();
   admit_next_launch();
   if (beginning.first) {
@@ -174,7 +175,7 @@ template <typename Type>
 cudaError_t launch_amax_of(const Batch &batch, const Encode &encode, const Beginning &beginning, cudaStream_t stream) {
   auto kernel = amax_kernel<Type>;
   int grid;
-  cudaError_t error = grid_size(kernel, batch.tiles, &grid);
+  cudaError_t error = grid_size(kernel, batch.tiles, &grid, kThreads, 1);
   grid = grid < kSlots ? grid : kSlots;
   return error == cudaSuccess
              ? launch_after(kernel, grid, kThreads, stream, batch, encode.source, beginning, encode.workspace)
@@ -208,7 +209,7 @@ cudaError_t launch_amax(const Batch &batch, const Encode &encode, const Beginnin
 }
 
 cudaError_t launch_exponent(const Batch &batch, Workspace *workspace, cudaStream_t stream) {
-  return launch_tiles(exponent_kernel, batch, workspace, stream);
+  return launch_tiles(exponent_kernel, batch, workspace, stream, 1);
 }
 
 }  // namespace sparkfp4::cuda

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "../src/arithmetic.h"
+#include "permute.cuh"
 
 namespace sparkfp4::cuda {
 
@@ -280,9 +281,9 @@ __device__ __forceinline__ uint32_t low_bits(uint32_t nibbles) {
 __device__ __forceinline__ uint32_t look_up_eight(uint32_t nibbles, const uint32_t *table) {
   // By the product each code is twice in it; its odd bytes have one of either of two.
   constexpr uint32_t kTwice = 0x110;
-  uint32_t low = __byte_perm(table[0], table[1], nibbles) * kTwice;
-  uint32_t high = __byte_perm(table[0], table[1], nibbles >> 16) * kTwice;
-  return __byte_perm(low, high, 0x7531);
+  uint32_t low = permute(table[0], table[1], nibbles) * kTwice;
+  uint32_t high = permute(table[0], table[1], nibbles >> 16) * kTwice;
+  return permute(low, high, 0x7531);
 }
 
 // The larger of two pairs of 16 bits.
@@ -303,21 +304,27 @@ __device__ __forceinline__ uint32_t max_halves(uint32_t a, uint32_t b, uint32_t 
 #endif
 }
 
-// The largest nibble of two words: pairs of 16 bits order by their highest ones.
-__device__ __forceinline__ uint32_t largest_nibble(uint32_t a, uint32_t b) {
+// The largest nibble of two words is the highest one of either half of this: halves order by their highest nibbles.
+__device__ __forceinline__ uint32_t largest_of_nibbles(uint32_t a, uint32_t b) {
   uint32_t max = max_halves(a, b);
 #pragma unroll
   for (int i = 4; i < 16; i += 4) {
     max = max_halves(max, a << i, b << i);
   }
 
+  return max;
+}
+
+__device__ __forceinline__ uint32_t largest_nibble(uint32_t a, uint32_t b) {
+  uint32_t max = largest_of_nibbles(a, b);
   return max_halves(max, max << 16) >> 28;
 }
 
 template <>
 struct Block<E2m1> : NibbleBlock<E2m1> {
-  // A magnitude's code.
+  // A magnitude's code; apart, as largest_of_nibbles() has it.
   __device__ uint32_t largest() const { return largest_nibble(low_bits(words[0]), low_bits(words[1])); }
+  __device__ uint32_t largest_of_codes() const { return largest_of_nibbles(low_bits(words[0]), low_bits(words[1])); }
 
   static __device__ float value(uint32_t largest, float scale) {
     return fabsf(nibble_value<E2m1>(largest) * scale);

@@ -231,12 +231,13 @@ __device__ __noinline__ inline void make_rule(const Encode &encode, uint32_t lar
   }
 }
 
-// The rule, in shared memory: as the largest of a unit makes it or as the host has. Null where an element of a unit is
+// The rule, in shared memory: as the largest of a unit makes it or as the host has. An encode waits for the launch that
+// begins its call, or finds the unit's largest, only to use what that leaves in the workspace. Null where an element of a unit is
 // not finite: there is nothing to do. A unit's outcome is written, too, where that is the launch's to do.
 __device__ __forceinline__ const ScaleRule *load_rule(const Batch &batch, const Encode &encode, Rule *rule) {
   __shared__ ScaleRule made;
-  wait_for_earlier_launches();
   if (encode.of_unit) {
+    wait_for_earlier_launches();
     uint32_t largest = largest_of_unit(encode.workspace);
     if (blockIdx.x == 0 && encode.outcome != nullptr) {
       write_outcome(batch, encode, largest);

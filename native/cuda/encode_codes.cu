@@ -46,10 +46,6 @@ template <typename Type, bool kSums>
 __global__ void __launch_bounds__(kThreads, kSums ? 3 : 4)
     encode_codes_kernel(const __grid_constant__ Batch batch, const __grid_constant__ Encode encode) {
   admit_next_launch();
-  if (!encode.of_unit) {
-    wait_for_earlier_launches();
-  }
-
   bool shared = shares_scales(encode.source);
   BlockPair<Type> next;
   next.load(batch, encode, blockIdx.x, 0, shared);

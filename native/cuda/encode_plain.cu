@@ -35,10 +35,6 @@ __global__ void __launch_bounds__(kThreads, kSums || Type::kSource == F32::kSour
     encode_kernel(const __grid_constant__ Batch batch, const __grid_constant__ Encode encode) {
   constexpr int kApart = kThreads * Type::kBlockBytes;
   admit_next_launch();
-  if (!encode.of_unit) {
-    wait_for_earlier_launches();
-  }
-
   Place place = find_place<Type>(batch, encode, blockIdx.x, 0);
   Block<Type> next = {};
   if (place.blocks > 0) {

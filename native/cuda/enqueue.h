@@ -32,7 +32,7 @@ struct Operation {
   sparkfp4_error_sums *sums;     // or null
   sparkfp4_cuda_outcome *outcome;
   int64_t segments;              // of the whole unit
-  bool resumes;                  // an earlier call has had other parts of the same unit
+  bool resumes;                  // an earlier call has had other parts of the same unit; a copy to the device is between
 };
 
 Source plain_source(sparkfp4_dtype dtype, int64_t cols);

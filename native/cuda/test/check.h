@@ -172,6 +172,7 @@ void test_plain(sparkfp4_cuda_context *context);
 void test_all_bf16(sparkfp4_cuda_context *context);
 void test_quantized(sparkfp4_cuda_context *context);
 void test_strips(sparkfp4_cuda_context *context);
+void test_source_blocks(sparkfp4_cuda_context *context);
 void test_each_mxfp4(sparkfp4_cuda_context *context);
 void test_mxfp4(sparkfp4_cuda_context *context);
 void test_search_limits(sparkfp4_cuda_context *context);

@@ -43,6 +43,7 @@ int main(int argc, char **argv) {
                          {"all-bf16", test_all_bf16},
                          {"quantized", test_quantized},
                          {"strips", test_strips},
+                         {"source-blocks", test_source_blocks},
                          {"mxfp4", test_mxfp4},
                          {"search", test_search},
                          {"search-limits", test_search_limits},

@@ -84,23 +84,32 @@ void compare(sparkfp4_cuda_context *context, const QuantizedUnit &unit, const Ca
 
   require_same(expected, on_host, "host: " + words(unit, call));
   OnDevice device(unit, offset);
-  Results results(unit.elements(), unit.rows.size(), offset);
   DeviceBytes importance(call.importance_values * sizeof(float), 0, call.importance);
   choice.importance = call.importance == nullptr ? nullptr : reinterpret_cast<float *>(importance.data());
-  sparkfp4_cuda_status status;
-  if (call.global_scale == 0) {
-    status = sparkfp4_cuda_enqueue_quantized_encode_unit(
-        call.recipe, &choice, &unit.scheme, device.segments.data(), count, unit.cols, results.packed.data(),
-        results.scales.data(), results.device_sums(), results.device_outcome(), results.workspace.data(), nullptr);
-  } else {
-    status = sparkfp4_cuda_enqueue_quantized_encode(call.recipe, &choice, &unit.scheme, device.segments.data(), count,
-                                                    unit.cols, call.global_scale, results.packed.data(),
-                                                    results.scales.data(), results.device_sums(),
-                                                    results.device_outcome(), results.workspace.data(), nullptr);
-  }
+  // Kernels with sums and without are two.
+  for (bool with_sums : {true, false}) {
+    Results results(unit.elements(), unit.rows.size(), offset);
+    sparkfp4_error_sums *sums = with_sums ? results.device_sums() : nullptr;
+    sparkfp4_cuda_status status;
+    if (call.global_scale == 0) {
+      status = sparkfp4_cuda_enqueue_quantized_encode_unit(
+          call.recipe, &choice, &unit.scheme, device.segments.data(), count, unit.cols, results.packed.data(),
+          results.scales.data(), sums, results.device_outcome(), results.workspace.data(), nullptr);
+    } else {
+      status = sparkfp4_cuda_enqueue_quantized_encode(
+          call.recipe, &choice, &unit.scheme, device.segments.data(), count, unit.cols, call.global_scale,
+          results.packed.data(), results.scales.data(), sums, results.device_outcome(), results.workspace.data(),
+          nullptr);
+    }
 
-  require(status == SPARKFP4_CUDA_OK, "enqueue");
-  require_same(expected, results.read(), "device: " + words(unit, call));
+    require(status == SPARKFP4_CUDA_OK, "enqueue");
+    Encoded actual = results.read();
+    if (!with_sums) {
+      actual.sums = expected.sums;
+    }
+
+    require_same(expected, actual, (with_sums ? "device: " : "device, without sums: ") + words(unit, call));
+  }
 }
 
 void compare_amax(sparkfp4_cuda_context *context, const QuantizedUnit &unit) {
@@ -268,6 +277,50 @@ void test_strips(sparkfp4_cuda_context *context) {
     for (sparkfp4_recipe recipe : {SPARKFP4_MODELOPT, SPARKFP4_COMPRESSED_TENSORS}) {
       float stored = recipe == SPARKFP4_MODELOPT ? global_scale : 1 / global_scale;
       compare(context, unit, {recipe, SPARKFP4_RTN, nullptr, 0, stored}, i % 7 == 6 ? 4 : 0);
+      compare(context, unit, {recipe, SPARKFP4_RTN, nullptr, 0, 0}, 0);
+    }
+  }
+}
+
+// MXFP4's blocks of every largest magnitude, with every magnitude up to it, beside each other and beside blocks of zeros;
+// under source scales so that blocks' scales are all that E4M3 has, below and above, and now and then any.
+void test_source_blocks(sparkfp4_cuda_context *context) {
+  Random random(12);
+  sparkfp4_scheme scheme = {SPARKFP4_E2M1, SPARKFP4_SCALE_E8M0, 1, 32};
+  for (int i = 0; i < 160; i++) {
+    int64_t cols = i % 3 == 0 ? 32 : i % 3 == 1 ? 352 : 4096;
+    QuantizedUnit unit = draw_unit(scheme, Scales::kUsual, cols, {64 + i % 33, 0, 96}, false, random);
+    for (Bytes &codes : unit.codes) {
+      for (size_t block = 0; block < codes.size() / 8; block++) {
+        uint32_t most = random.below(8);
+        for (size_t j = 0; j < 8; j++) {
+          uint32_t low = j == 3 ? most : random.below(most + 1);
+          uint32_t high = random.below(most + 1);
+          codes[8 * block + j] = static_cast<unsigned char>(low | high << 4 | (random.next() >> 56 & 0x88));
+        }
+      }
+    }
+
+    uint32_t exponent = i % 8 == 7 ? 1 + random.below(250) : 100 + random.below(60);
+    float global_scale = bits_float(exponent << 23 | (i % 2 == 0 ? 0 : random.below(1u << 23)));
+    for (Bytes &scales : unit.scales) {
+      for (unsigned char &scale : scales) {
+        int near = static_cast<int>(exponent) - 8 + static_cast<int>(random.below(22));
+        bool any = random.below(i % 4 == 3 ? 20 : 2000) == 0;
+        scale = static_cast<unsigned char>(any ? random.below(255) : near < 0 ? 0 : near > 254 ? 254 : near);
+      }
+    }
+
+    // NaN, over a block of zeros too
+    if (i % 16 == 15) {
+      Bytes &scales = unit.scales[0];
+      scales[random.below(static_cast<uint32_t>(scales.size()))] = 255;
+      std::memset(unit.codes[0].data(), i % 32 == 31 ? 0 : 0x80, unit.codes[0].size() / 2);
+    }
+
+    for (sparkfp4_recipe recipe : {SPARKFP4_MODELOPT, SPARKFP4_COMPRESSED_TENSORS}) {
+      float stored = recipe == SPARKFP4_MODELOPT ? global_scale : 1 / global_scale;
+      compare(context, unit, {recipe, SPARKFP4_RTN, nullptr, 0, stored}, i % 7 == 6 ? 4 : i % 7 == 5 ? 1 : 0);
       compare(context, unit, {recipe, SPARKFP4_RTN, nullptr, 0, 0}, 0);
     }
   }
