@@ -44,7 +44,7 @@ public final class KeyVerification {
    * @param maxKeys of a layer, the first that have a slot; of a table, those of the first slots
    * @param queries drawn at random, standard normal, with the magnitudes of such numbers for the heads' weights
    * @param heads of a query
-   * @param topk how many tokens the largest logits choose
+   * @param topk how many tokens the largest logits choose, where there are twice as many
    */
   public record Settings(int maxKeys, int queries, int heads, int topk) implements Serializable {}
 
@@ -196,6 +196,7 @@ public final class KeyVerification {
     private LayerVerification compared(SampledKeys sample) throws IOException {
       int dim = layer.page().dim();
       int count = sample.count();
+      int topk = IndexerLogits.topOf(count, settings.topk());
       Random random = new Random(layer.name().hashCode());
       double product = 0;
       double squares = 0;
@@ -220,12 +221,11 @@ public final class KeyVerification {
           squares += (double) original[key] * original[key] + (double) cached[key] * cached[key];
         }
 
-        overlap += IndexerLogits.overlap(original, cached, settings.topk());
+        overlap += topk == 0 ? 0 : IndexerLogits.overlap(original, cached, topk);
       }
 
       return new LayerVerification(layer.name(), count, sample.differing(), sample.relativeError(),
-          squares == 0 ? 0 : 1 - 2 * product / squares, overlap / settings.queries(),
-          Math.min(settings.topk(), count), damage());
+          squares == 0 ? 0 : 1 - 2 * product / squares, overlap / settings.queries(), topk, damage());
     }
 
     private String damage() throws IOException {
