@@ -18,6 +18,8 @@ public final class TestSpark {
           .config("spark.sql.extensions", Fp4Extensions.class.getName())
           .config("spark.ui.enabled", "false")
           .config("spark.sql.shuffle.partitions", "2")
+          // a test of what comes with heartbeats waits for one
+          .config("spark.executor.heartbeatInterval", "500ms")
           .getOrCreate();
       session.sparkContext().setLogLevel("ERROR");
     }

@@ -21,6 +21,8 @@ import org.slf4j.LoggerFactory;
 import org.sparkfp4.output.BadSourceException;
 import org.sparkfp4.output.OutputLock;
 import org.sparkfp4.output.TaskOutput;
+import org.sparkfp4.progress.CountedJob;
+import org.sparkfp4.progress.ProgressView;
 
 /**
  * Reduces activations to statistics in two steps: each task sums a part of the activations, one input at a time; the
@@ -77,9 +79,10 @@ public final class Calibration {
    *
    * @param folder to write, new, empty, or of an earlier calibration
    * @param overwrite whether statistics of other activations may be replaced
+   * @param view of the progress; closed when all is read and written
    * @throws BadSourceException if an activation is not finite or goes to an expert that is none, naming it
    */
-  public StatisticsIndex run(FileSystem fs, Path folder, boolean overwrite) throws IOException {
+  public StatisticsIndex run(FileSystem fs, Path folder, boolean overwrite, ProgressView view) throws IOException {
     StatisticsOutput output = new StatisticsOutput(fs, folder);
     output.requireOwn();
     if (!overwrite) {
@@ -93,7 +96,7 @@ public final class Calibration {
 
     try (OutputLock lock = OutputLock.acquire(fs, output.staging().lock())) {
       output.clear();
-      List<ShardOutcome> outcomes = reduce(folder);
+      List<ShardOutcome> outcomes = new CountedJob(spark.sparkContext(), view).run(reduction(folder)::collect);
       StatisticsIndex index = index(outcomes);
       lock.requireHeld();
       output.publish(index);
@@ -102,7 +105,7 @@ public final class Calibration {
     }
   }
 
-  private List<ShardOutcome> reduce(Path folder) {
+  private JavaRDD<ShardOutcome> reduction(Path folder) {
     JavaSparkContext context = JavaSparkContext.fromSparkContext(spark.sparkContext());
     Broadcast<CalibrationPlan> shared = context.broadcast(plan);
     Broadcast<SerializableConfiguration> configuration = context.broadcast(new SerializableConfiguration(conf));
@@ -118,8 +121,7 @@ public final class Calibration {
 
     return partials
         .partitionBy(new ByShard(plan.shards()))
-        .mapPartitionsWithIndex(new StatisticsShard(shared, configuration, TaskOutput.ofNewRun(folder, commit)), false)
-        .collect();
+        .mapPartitionsWithIndex(new StatisticsShard(shared, configuration, TaskOutput.ofNewRun(folder, commit)), false);
   }
 
   private StatisticsIndex index(List<ShardOutcome> outcomes) {

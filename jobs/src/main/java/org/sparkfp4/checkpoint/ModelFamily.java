@@ -6,6 +6,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.regex.Pattern;
 
 /**
  * How the models of a family name their tensors, and what those are for.
@@ -18,6 +19,9 @@ public final class ModelFamily {
 
   /** What the biases of stacked layers are called after the stack. */
   static final String BIAS = "_bias";
+
+  /** How modules of norms end in every family: {@code q_norm}, {@code input_layernorm}, {@code LayerNorm}, {@code norm_f}. */
+  private static final Pattern NORM = Pattern.compile("norm(_f|\\d+)?$", Pattern.CASE_INSENSITIVE);
 
   private final String name;
   private final List<String> modelTypes;
@@ -138,7 +142,8 @@ public final class ModelFamily {
 
   /** The role of the module that a tensor's name belongs to, layers behind the model's last one not told apart. */
   public Role role(String tensor) {
-    Known known = known(tensor.substring(0, Math.max(0, tensor.lastIndexOf('.'))));
+    String module = tensor.substring(0, Math.max(0, tensor.lastIndexOf('.')));
+    Known known = known(module);
     if (known != null) {
       return known.role();
     }
@@ -150,7 +155,7 @@ public final class ModelFamily {
     }
 
     // from the longest that may be one: a name of very many parts costs no more than the table's own
-    String key = key(tensor.substring(0, Math.max(0, tensor.lastIndexOf('.'))));
+    String key = key(module);
     for (int end = key.lastIndexOf('.', longestOpen - 1); end > 0; end = key.lastIndexOf('.', end - 1)) {
       Role open = openModules.get(key.substring(0, end + 1));
       if (open != null) {
@@ -158,7 +163,7 @@ public final class ModelFamily {
       }
     }
 
-    return Role.OTHER;
+    return NORM.matcher(module).find() ? Role.NORM : Role.OTHER;
   }
 
   /** What the family says of a module, or null. */

@@ -42,18 +42,32 @@ public enum Role {
   /** Layers behind the last that predict further tokens. */
   @JsonProperty("mtp")
   MTP("multi-token prediction"),
-  /** What the family's table does not name. */
+  /** Known by its name, in every family. */
+  @JsonProperty("norm")
+  NORM("norm"),
+  /** What the family's table does not name, or names as nothing of the above. */
   @JsonProperty("other")
-  OTHER("not named by the family");
+  OTHER("other", "no layer that its family quantizes");
 
   private final String description;
+  private final String reason;
 
   Role(String description) {
+    this(description, description);
+  }
+
+  Role(String description, String reason) {
     this.description = description;
+    this.reason = reason;
   }
 
   /** The role in the words of plans and reports. */
   public String description() {
     return description;
+  }
+
+  /** Why a tensor of this role stays as it is, where nothing else keeps it. */
+  public String reason() {
+    return reason;
   }
 }

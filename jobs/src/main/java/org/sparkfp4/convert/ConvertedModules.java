@@ -2,11 +2,10 @@ package org.sparkfp4.convert;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
-import java.util.TreeSet;
 import org.sparkfp4.checkpoint.LocatedTensor;
-import org.sparkfp4.checkpoint.NaturalOrder;
 import org.sparkfp4.checkpoint.SourceTensors;
 import org.sparkfp4.plan.KeptModule;
 import org.sparkfp4.plan.Member;
@@ -36,10 +35,10 @@ final class ConvertedModules {
 
     model.linears().forEach(linear -> items.add(
         quantized(new LinearShape(linear.module(), linear.rows(), linear.cols()), items.size())));
-    Set<String> kept = new TreeSet<>(new NaturalOrder());
+    Set<String> kept = new LinkedHashSet<>();
     declared(model.config().path("quantization_config").path("ignore"), kept);
     for (LocatedTensor tensor : model.others()) {
-      if (tensor.shape().size() >= 2) {
+      if (tensor.shape().size() >= 2 && SourceTensors.isWeight(tensor.name())) {
         kept.add(SourceTensors.module(tensor.name()));
       }
     }

@@ -15,6 +15,7 @@ import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.files.RawFileSystem;
 import org.sparkfp4.output.BadSourceException;
 import org.sparkfp4.output.Storage;
+import org.sparkfp4.progress.ProgressView;
 import org.sparkfp4.tables.SourceTable;
 import picocli.CommandLine;
 import picocli.CommandLine.ArgGroup;
@@ -95,9 +96,10 @@ final class CalibrateCommand implements Callable<Integer> {
             ? new ActivationFiles(spark, activations.input)
             : new ActivationTable(spark, activations.table),
         model(conf), kind, settings.commit(), "Spark FP4 " + Version.current());
+    ProgressView view = ProgressView.of(verbosity.progress(settings.progress()));
     try {
       spec.commandLine().getOut()
-          .print(new StatisticsSummary(calibration.run(storage.fs(), folder, overwrite)).text());
+          .print(new StatisticsSummary(calibration.run(storage.fs(), folder, overwrite, view)).text());
       spec.commandLine().getOut().flush();
       return CommandLine.ExitCode.OK;
     } catch (BadSourceException e) {

@@ -28,13 +28,9 @@ final class LogSettings implements IExecutionStrategy {
 
   @Override
   public int execute(ParseResult parsed) {
-    ParseResult last = parsed;
-    while (last.hasSubcommand()) {
-      last = last.subcommand();
-    }
-
-    apply(last.commandSpec());
-    Interruption interruption = new Interruption(last.commandSpec());
+    CommandSpec command = ChosenCommand.of(parsed).spec();
+    apply(command);
+    Interruption interruption = new Interruption(command);
     try {
       return next.execute(parsed);
     } finally {

@@ -100,10 +100,10 @@ record PlanPreview(String family, List<RoleRow> roles, double quantizedShare, lo
     private void add(String name, String outcome, String stored, LocatedTensor tensor) {
       String module = name.endsWith(".weight") ? name.substring(0, name.length() - ".weight".length()) : name;
       String known = reasons.get(module);
-      String role = Role.MTP.description().equals(known) ? known : family.role(name).description();
+      Role role = Role.MTP.reason().equals(known) ? Role.MTP : family.role(name);
       boolean small = tensor.shape().size() < 2 && known == null;
-      String reason = outcome.equals("NVFP4") ? "" : small ? "no matrix" : known == null ? role : known;
-      sums.computeIfAbsent(List.of(role, outcome, reason), key -> new Sum()).add(stored, tensor);
+      String reason = outcome.equals("NVFP4") ? "" : small ? "no matrix" : known == null ? role.reason() : known;
+      sums.computeIfAbsent(List.of(role.description(), outcome, reason), key -> new Sum()).add(stored, tensor);
     }
 
     List<RoleRow> list() {

@@ -197,8 +197,7 @@ final class QuantizeCommand implements Callable<Integer> {
       CheckpointPublisher publisher =
           new CheckpointPublisher(shards, source, family, plan, layout(), Version.product());
       ExpertLoad load = statistics == null ? null : ExpertLoad.read(conf, statistics.folder().toString());
-      CheckpointPublication publication =
-          new CheckpointPublication(spark, plan, family, shards, publisher, summary, load, stages);
+      CheckpointPublication publication = new CheckpointPublication(spark, plan, publisher, stages);
       String progress = verbosity.progress(settings.progress());
       QuantizeJob job = new QuantizeJob(
           spark, plan, shards, layout().recipe(), kernels, Map.of(), progress, stages, publication);
@@ -210,11 +209,16 @@ final class QuantizeCommand implements Callable<Integer> {
             spark, () -> records.addAll(job.run(false)), overwrite, settings.commit(), kernels,
             Version.product(), ProgressView.of(progress));
         stages.end("arrange experts in layout " + layout, 0, 0);
-        AtomicFile.write(out.fs(), out.report(), publication.report(records, folder).json());
         print(kept + System.lineSeparator());
       }
 
-      RunReport told = publication.report(records, folder);
+      RunReport told = RunReport.ofQuantize(
+          Version.product(), plan, summary, family, records, folder.toString(), load, stages);
+      // of a checkpoint that was finished before, its own run's report stays
+      if (conversion != null || publication.isDone()) {
+        AtomicFile.write(out.fs(), out.report(), told.json());
+      }
+
       if (report != null) {
         report.write(told, spark);
       }

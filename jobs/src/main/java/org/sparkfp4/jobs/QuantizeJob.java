@@ -16,7 +16,6 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.expressions.UserDefinedFunction;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.checkpoint.SourceFile;
 import org.sparkfp4.files.ChildPath;
 import org.sparkfp4.files.FreeSpace;
@@ -179,8 +178,7 @@ final class QuantizeJob {
     List<OutputShard> written = missing.stream().map(plan.shards()::get).toList();
     stages.end(
         "read, quantize and write " + written.size() + (written.size() == 1 ? " shard" : " shards"),
-        written.stream().flatMap(shard -> shard.items().stream()).flatMap(item -> item.sources().stream())
-            .mapToLong(LocatedTensor::length).sum(),
+        written.stream().mapToLong(OutputShard::sourceBytes).sum(),
         written.stream().mapToLong(OutputShard::dataBytes).sum());
   }
 

@@ -5,7 +5,6 @@ import java.util.TreeSet;
 import org.apache.spark.SparkConf;
 import org.apache.spark.sql.SparkSession;
 import picocli.CommandLine.IExecutionStrategy;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParseResult;
 import scala.Option;
 
@@ -23,26 +22,15 @@ final class SettingNames implements IExecutionStrategy {
 
   @Override
   public int execute(ParseResult parsed) {
-    ParseResult last = parsed;
-    boolean isHelp = isHelp(parsed);
-    while (last.hasSubcommand()) {
-      last = last.subcommand();
-      isHelp |= isHelp(last);
-    }
-
-    if (!isHelp) {
-      CommandSpec command = last.commandSpec();
-      OptionValue.of(command, () -> {
+    ChosenCommand command = ChosenCommand.of(parsed);
+    if (!command.isHelp()) {
+      OptionValue.of(command.spec(), () -> {
         RunSettings.requireKnown(given());
         return null;
       });
     }
 
     return next.execute(parsed);
-  }
-
-  private static boolean isHelp(ParseResult parsed) {
-    return parsed.isUsageHelpRequested() || parsed.isVersionHelpRequested();
   }
 
   /** What SparkSubmit was given, and what a session that runs already was given since. */

@@ -55,7 +55,7 @@ final class VerifyKeysCommand implements Callable<Integer> {
   private int heads;
 
   @Option(names = "--top-k", defaultValue = "2048", paramLabel = "N",
-      description = "Tokens that the indexer chooses (default: ${DEFAULT-VALUE}).")
+      description = "Tokens that the indexer chooses, half of the keys compared at most (default: ${DEFAULT-VALUE}).")
   private int topk;
 
   @Option(names = "--max-difference", defaultValue = "0.01", paramLabel = "X",

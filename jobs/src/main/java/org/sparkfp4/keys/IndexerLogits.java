@@ -36,21 +36,24 @@ final class IndexerLogits {
     return logits;
   }
 
-  /** Share of the {@code k} largest of one that are among the {@code k} largest of the other. */
-  static double overlap(float[] a, float[] b, int k) {
-    int wanted = Math.min(k, a.length);
-    if (wanted == 0) {
-      return 1;
-    }
+  /**
+   * How many of some keys are chosen, where {@code wanted} would be of enough: half of them at most, since two choices of
+   * nearly all have nearly all in common, whatever the logits are.
+   */
+  static int topOf(int keys, int wanted) {
+    return Math.min(wanted, keys / 2);
+  }
 
-    float leastOfA = kthLargest(a, wanted);
-    float leastOfB = kthLargest(b, wanted);
+  /** Share of the {@code k} largest of one that are among the {@code k} largest of the other; k is 1 at least. */
+  static double overlap(float[] a, float[] b, int k) {
+    float leastOfA = kthLargest(a, k);
+    float leastOfB = kthLargest(b, k);
     int common = 0;
     for (int i = 0; i < a.length; i++) {
       common += a[i] >= leastOfA && b[i] >= leastOfB ? 1 : 0;
     }
 
-    return Math.min(1, common / (double) wanted);
+    return Math.min(1, common / (double) k);
   }
 
   private static float kthLargest(float[] values, int k) {

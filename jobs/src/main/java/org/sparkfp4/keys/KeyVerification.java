@@ -25,6 +25,7 @@ import org.sparkfp4.formats.Mxfp4Codec;
 import org.sparkfp4.formats.ScaleRule;
 import org.sparkfp4.progress.CountedTasks;
 import org.sparkfp4.progress.ProgressView;
+import org.sparkfp4.progress.RunProgress;
 import org.sparkfp4.progress.Work;
 import org.sparkfp4.source.FileRanges;
 import org.sparkfp4.source.SlabFile;
@@ -44,7 +45,7 @@ public final class KeyVerification {
    * @param maxKeys of a layer, the first that have a slot; of a table, those of the first slots
    * @param queries drawn at random, standard normal, with the magnitudes of such numbers for the heads' weights
    * @param heads of a query
-   * @param topk how many tokens the largest logits choose
+   * @param topk how many tokens the largest logits choose, where there are twice as many
    */
   public record Settings(int maxKeys, int queries, int heads, int topk) implements Serializable {}
 
@@ -76,8 +77,7 @@ public final class KeyVerification {
   /**
    * Compares all layers, one a task.
    *
-   * @param view of the progress of a comparison with files; closed when all is read. With a table, whose layers are read
-   *     one after another, each by Spark's own plan, there is none.
+   * @param view of the progress; closed when all is read
    * @throws InvalidKeysException if the input has not the cache's layers, or the cache's files say of themselves what
    *     cannot be
    */
@@ -85,7 +85,7 @@ public final class KeyVerification {
     Configuration conf = spark.sessionState().newHadoopConf();
     KeyInputs files = KeyInputs.open(conf, inputs);
     List<CachedLayer> layers = CachedKeys.layers(conf, cache);
-    return table == null ? ofFiles(conf, files, layers, view) : ofTable(conf, files, layers);
+    return table == null ? ofFiles(conf, files, layers, view) : ofTable(conf, files, layers, view);
   }
 
   private Findings ofFiles(Configuration conf, KeyInputs files, List<CachedLayer> layers, ProgressView view)
@@ -114,9 +114,11 @@ public final class KeyVerification {
         .run(comparisons, Comparison::run, Comparison::bytes), absent(conf, there, layers));
   }
 
-  private Findings ofTable(Configuration conf, KeyInputs files, List<CachedLayer> layers) throws IOException {
+  /** Layers are read one after another, each by Spark's own plan. */
+  private Findings ofTable(Configuration conf, KeyInputs files, List<CachedLayer> layers, ProgressView view)
+      throws IOException {
     KeyTable rows = KeyTable.open(spark, table, keyType);
-    List<LayerVerification> verifications = new ArrayList<>();
+    List<Comparison> comparisons = new ArrayList<>();
     for (CachedLayer layer : layers) {
       KeyTable.Layer found = rows.layers().stream()
           .filter(there -> there.name().equals(layer.name()))
@@ -128,9 +130,19 @@ public final class KeyVerification {
       }
 
       CacheTensor tensor = new KeyPlanner(conf, files, layer.options()).keysOf(found);
-      verifications.addAll(rows.first(layer.name(), settings.maxKeys())
-          .mapPartitions(comparison(conf, files, layer, tensor, found.tokens())::ofRows)
-          .collect());
+      comparisons.add(comparison(conf, files, layer, tensor, found.tokens()));
+    }
+
+    List<LayerVerification> verifications = new ArrayList<>();
+    try (RunProgress progress = new RunProgress(view, Work.LAYERS_COMPARED, comparisons.size(),
+        comparisons.stream().mapToLong(Comparison::bytes).sum())) {
+      progress.show();
+      for (Comparison comparison : comparisons) {
+        verifications.addAll(rows.first(comparison.layer().name(), settings.maxKeys())
+            .mapPartitions(comparison::ofRows)
+            .collect());
+        progress.finished(comparison.bytes());
+      }
     }
 
     return new Findings(
@@ -196,6 +208,7 @@ public final class KeyVerification {
     private LayerVerification compared(SampledKeys sample) throws IOException {
       int dim = layer.page().dim();
       int count = sample.count();
+      int topk = IndexerLogits.topOf(count, settings.topk());
       Random random = new Random(layer.name().hashCode());
       double product = 0;
       double squares = 0;
@@ -220,12 +233,11 @@ public final class KeyVerification {
           squares += (double) original[key] * original[key] + (double) cached[key] * cached[key];
         }
 
-        overlap += IndexerLogits.overlap(original, cached, settings.topk());
+        overlap += topk == 0 ? 0 : IndexerLogits.overlap(original, cached, topk);
       }
 
       return new LayerVerification(layer.name(), count, sample.differing(), sample.relativeError(),
-          squares == 0 ? 0 : 1 - 2 * product / squares, overlap / settings.queries(),
-          Math.min(settings.topk(), count), damage());
+          squares == 0 ? 0 : 1 - 2 * product / squares, overlap / settings.queries(), topk, damage());
     }
 
     private String damage() throws IOException {

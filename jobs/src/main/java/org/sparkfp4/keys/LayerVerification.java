@@ -11,8 +11,8 @@ import java.util.Locale;
  * @param differing keys whose bytes are not those of the reference
  * @param relativeError of the keys: root of squared error by square
  * @param difference of the logits: 1 - 2 sum(x y) / sum(x x + y y)
- * @param overlap of the tokens that the largest logits choose
- * @param topk how many those are
+ * @param overlap of the tokens that the largest logits choose; nothing where there are none
+ * @param topk how many those are; 0 where there are too few keys to choose from
  * @param damage what of the file is not as its checksums or the count of the source's keys say; empty where nothing is
  */
 public record LayerVerification(String layer, long keys, long differing, double relativeError, double difference,
@@ -20,8 +20,14 @@ public record LayerVerification(String layer, long keys, long differing, double 
   /** One line, and one of damage. */
   public String text() {
     String compared = String.format(Locale.ROOT,
-        "%s: %,d keys, %,d differ, relative error %.4f, logits differ by %.5f, top %d overlap %.3f", layer, keys,
-        differing, relativeError, difference, topk, overlap);
+        "%s: %,d keys, %,d differ, relative error %.4f, logits differ by %.5f, %s", layer, keys, differing, relativeError,
+        difference, choice());
     return damage.isEmpty() ? compared : compared + System.lineSeparator() + "  damaged: " + damage;
+  }
+
+  private String choice() {
+    return topk == 0
+        ? "too few keys to choose the top of"
+        : String.format(Locale.ROOT, "top %d overlap %.3f", topk, overlap);
   }
 }

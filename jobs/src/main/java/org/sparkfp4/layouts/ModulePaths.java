@@ -1,12 +1,14 @@
 package org.sparkfp4.layouts;
 
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Predicate;
+import org.sparkfp4.checkpoint.NaturalOrder;
 import org.sparkfp4.plan.KeptFormat;
 import org.sparkfp4.plan.KeptModule;
 import org.sparkfp4.plan.Member;
@@ -18,7 +20,8 @@ import org.sparkfp4.plan.Unit;
  * The modules of a plan by their precision, those below a path as one entry where nothing below it has another.
  *
  * <p>Entries reach no higher than needed to cover fused modules too: a runtime asks for {@code self_attn.qkv_proj}
- * or {@code mlp.experts}, which no tensor is named after.
+ * or {@code mlp.experts}, which no tensor is named after. They are in the order of their names, so that a model has one
+ * list, whatever made it and from whatever files.
  */
 final class ModulePaths {
   private static final String EXPERTS = "experts";
@@ -53,7 +56,7 @@ final class ModulePaths {
     requireAlike(root, "");
   }
 
-  /** Modules that are no NVFP4 layers, in the order in which the plan keeps them. */
+  /** Modules that are no NVFP4 layers. */
   List<ModulePath> unquantized() {
     return matching(precision -> !precision.quantized());
   }
@@ -72,6 +75,7 @@ final class ModulePaths {
   private List<ModulePath> matching(Predicate<Precision> wanted) {
     List<ModulePath> found = new ArrayList<>();
     collect(root, "", wanted, found);
+    found.sort(Comparator.comparing(ModulePath::path, new NaturalOrder()));
     return found;
   }
 

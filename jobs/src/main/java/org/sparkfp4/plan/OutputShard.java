@@ -24,4 +24,9 @@ public record OutputShard(int index, String file, long dataBytes, List<ShardItem
         .map(item -> ((ShardItem.Quantized) item).unit())
         .toList();
   }
+
+  /** Bytes of the source's tensors that the shard is made from. */
+  public long sourceBytes() {
+    return items.stream().mapToLong(ShardItem::sourceBytes).sum();
+  }
 }

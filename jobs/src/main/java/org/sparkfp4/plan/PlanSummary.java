@@ -222,7 +222,7 @@ public record PlanSummary(
       } else if (item instanceof ShardItem.Carried stored) {
         parameters += elements(stored.weight());
         carried.merge(stored.scheme(), 1L, Long::sum);
-        carriedBytes += stored.sources().stream().mapToLong(LocatedTensor::length).sum();
+        carriedBytes += stored.sourceBytes();
       } else if (item instanceof ShardItem.Dequantized stored) {
         parameters += elements(stored.weight());
         dequantized++;

@@ -194,7 +194,7 @@ public final class Planner {
     found.kept().forEach(weight -> kept.add(new Reasoned(weight, found.reason(weight))));
     for (RoledTensor other : tensors.others()) {
       if (isMatrix(other.tensor())) {
-        kept.add(new Reasoned(other.tensor(), other.role().description()));
+        kept.add(new Reasoned(other.tensor(), other.role().reason()));
       }
     }
 

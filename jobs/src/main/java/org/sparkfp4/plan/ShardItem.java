@@ -21,6 +21,11 @@ public sealed interface ShardItem {
   /** The tensors of the source that the item is made from. */
   List<LocatedTensor> sources();
 
+  /** Bytes of these. */
+  default long sourceBytes() {
+    return sources().stream().mapToLong(LocatedTensor::length).sum();
+  }
+
   /** A tensor that is carried over byte for byte. */
   record Copied(LocatedTensor source, TensorInfo output) implements ShardItem {
     @Override

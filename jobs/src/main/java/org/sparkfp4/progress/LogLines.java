@@ -5,7 +5,7 @@ import org.slf4j.Logger;
 
 /**
  * Lines of the log, at most one an interval and one at the end. Structured layouts have the figures as fields:
- * shards and shards_done, or files and files_done, bytes, bytes_done, bytes_per_second, seconds_left.
+ * shards and shards_done, or another work's items, bytes, bytes_done, bytes_per_second, seconds_left.
  */
 final class LogLines implements ProgressView {
   private final Logger log;

@@ -9,39 +9,43 @@ import java.util.Locale;
  * @param work what it goes through
  * @param items how many things it is to finish
  * @param itemsDone those that are finished
- * @param bytes bytes of all of them
- * @param bytesDone those of the finished ones
+ * @param bytes bytes of all of them; 0 where nobody knows, and items count alike
+ * @param bytesDone those of the finished ones, and what is known to be done of others
  * @param elapsed since it began
  */
 public record Progress(Work work, int items, int itemsDone, long bytes, long bytesDone, Duration elapsed) {
-  /** Bytes a second; 0 before the first item is finished. */
+  /** Bytes a second; 0 before the first are done. */
   public double rate() {
     return bytesDone == 0 ? 0 : bytesDone / Math.max(1e-9, elapsed.toNanos() / 1e9);
   }
 
-  /** How long the rest takes at that rate; null before there is one. */
+  /** How long the rest takes if it is as fast; null before anything is done. */
   public Duration left() {
-    return rate() == 0 ? null : Duration.ofSeconds(Math.round((bytes - bytesDone) / rate()));
+    return done() == 0 ? null : Duration.ofSeconds(Math.round(elapsed.toNanos() / 1e9 * (all() - done()) / done()));
   }
 
-  /** The share of the bytes that is done, in whole per cent. */
+  /** The share that is done, in whole per cent. */
   public int percent() {
-    return bytes == 0 ? 100 : (int) (100.0 * bytesDone / bytes);
+    return (int) (100.0 * done() / all());
+  }
+
+  private long all() {
+    return bytes == 0 ? items : bytes;
+  }
+
+  private long done() {
+    return bytes == 0 ? itemsDone : bytesDone;
   }
 
   public boolean isComplete() {
     return itemsDone == items;
   }
 
-  /** For people: {@code 12 of 66 shards, 18 %, 2.10 GB/s of source, 1m20s left}. */
+  /** For people: {@code 12 of 66 shards, 18 %, 2.10 GB/s of source, 1m20s left}, where there are bytes. */
   public String text() {
     String done = itemsDone + " of " + items + " " + work.item() + (items == 1 ? ", " : "s, ") + percent() + " %";
-    if (rate() == 0) {
-      return done;
-    }
-
-    String speed = done + ", " + speed() + " of " + work.bytes();
-    return isComplete() ? speed : speed + ", " + text(left()) + " left";
+    String speed = rate() == 0 ? done : done + ", " + speed() + " of " + work.bytes();
+    return isComplete() || left() == null ? speed : speed + ", " + text(left()) + " left";
   }
 
   /** With digits that tell slow runs apart too. */

@@ -5,7 +5,7 @@ import org.slf4j.LoggerFactory;
 
 /** Where a run's progress is seen. Used by one thread at a time. */
 public interface ProgressView extends AutoCloseable {
-  /** Says how far the run is; called at its beginning and whenever a part of it is finished. */
+  /** Says how far the run is; called at its beginning and whenever it has got on. */
   void show(Progress progress);
 
   /** The run has ended, well or not. */

@@ -5,7 +5,7 @@ package org.sparkfp4.progress;
  *
  * @param item one of the things that are finished one by one, such as shard; structured logs have items and items_done
  *     under this name
- * @param bytes what the bytes are of that its rate is told in, such as source
+ * @param bytes what the bytes are of that its rate is told in, such as source; empty where there are none
  */
 public record Work(String item, String bytes) {
   /** Shards that are written, by the bytes of source that they are made from. */
@@ -22,4 +22,7 @@ public record Work(String item, String bytes) {
 
   /** Files that are held against their digests. */
   public static final Work FILES_READ = new Work("file", "files");
+
+  /** Tasks of a job of which nothing else is known. */
+  public static final Work TASKS = new Work("task", "");
 }

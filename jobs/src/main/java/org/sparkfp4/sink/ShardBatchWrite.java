@@ -15,6 +15,7 @@ import org.apache.spark.sql.connector.write.BatchWrite;
 import org.apache.spark.sql.connector.write.DataWriterFactory;
 import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
+import org.apache.spark.util.LongAccumulator;
 import org.apache.spark.util.SerializableConfiguration;
 import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.layouts.ActivationLayout;
@@ -62,8 +63,8 @@ final class ShardBatchWrite implements BatchWrite {
               + " partitions: the query must keep the partitions of the planned source");
     }
 
-    progress.begin();
     SparkSession spark = SparkSession.active();
+    LongAccumulator underWay = progress.begin(spark.sparkContext());
     JavaSparkContext context = JavaSparkContext.fromSparkContext(spark.sparkContext());
     // One broadcast, of which a task decodes its own shard only: a plan of a large model is tens of megabytes.
     Broadcast<byte[][]> encoded = context.broadcast(shards.indices().stream().map(this::encode).toArray(byte[][]::new));
@@ -72,7 +73,7 @@ final class ShardBatchWrite implements BatchWrite {
         context.broadcast(new SerializableConfiguration(spark.sessionState().newHadoopConf())),
         new WriteTarget(
             plan.input(), plan.sources(), plan.slabBytes(), plan.options().isGptq(), kernels,
-            plan.fingerprint(), TaskOutput.ofNewRun(output, commit), layoutToName()));
+            plan.fingerprint(), TaskOutput.ofNewRun(output, commit), layoutToName(), underWay));
   }
 
   /** Both layouts of activations have the same names, dtypes and shapes. */
@@ -96,7 +97,7 @@ final class ShardBatchWrite implements BatchWrite {
   @Override
   public void onDataWriterCommit(WriterCommitMessage message) {
     if (message instanceof ShardMessage.Finished finished) {
-      progress.finished(plan.shards().get(finished.record().shard()));
+      progress.finished(shards.indices().indexOf(finished.record().shard()));
     } else if (!refused) {
       // Thrown here it ends the job at once, while an exception in the task would be tried again. Thrown once: Spark
       // logs what comes from the tasks that are still under way.

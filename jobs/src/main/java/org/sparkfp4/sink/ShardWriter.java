@@ -78,6 +78,8 @@ final class ShardWriter implements DataWriter<InternalRow> {
           metrics.addUnit(members);
           layers.addAll(members);
         }
+
+        target.underWay().add(item.sourceBytes());
       }
 
       slabs.requireEnd();

@@ -2,6 +2,7 @@ package org.sparkfp4.sink;
 
 import java.io.Serializable;
 import java.util.List;
+import org.apache.spark.util.LongAccumulator;
 import org.sparkfp4.checkpoint.SourceFile;
 import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.output.TaskOutput;
@@ -17,6 +18,7 @@ import org.sparkfp4.output.TaskOutput;
  * @param fingerprint the plan's
  * @param output where shards are written
  * @param layout what the shards' metadata calls their layout; null where tensors' names tell it
+ * @param underWay takes bytes of the source as they are gone through
  */
 record WriteTarget(
     String input,
@@ -26,5 +28,6 @@ record WriteTarget(
     KernelChoice kernels,
     String fingerprint,
     TaskOutput output,
-    String layout)
+    String layout,
+    LongAccumulator underWay)
     implements Serializable {}

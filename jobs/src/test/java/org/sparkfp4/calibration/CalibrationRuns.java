@@ -12,6 +12,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.sparkfp4.CheckpointFiles;
 import org.sparkfp4.StoredTensor;
 import org.sparkfp4.TestSpark;
+import org.sparkfp4.progress.ProgressView;
 
 /** Runs of a calibration over files of activations. */
 abstract class CalibrationRuns {
@@ -48,6 +49,7 @@ abstract class CalibrationRuns {
   void run(ActivationSource source, HessianKind hessian, ModelModules model, boolean overwrite)
       throws IOException {
     new Calibration(spark, source, model, hessian, "auto", "test").run(
-        FileSystem.getLocal(new Configuration()).getRaw(), new org.apache.hadoop.fs.Path(output.toUri()), overwrite);
+        FileSystem.getLocal(new Configuration()).getRaw(), new org.apache.hadoop.fs.Path(output.toUri()), overwrite,
+        ProgressView.of("off"));
   }
 }

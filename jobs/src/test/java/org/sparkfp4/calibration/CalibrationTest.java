@@ -26,6 +26,7 @@ import org.sparkfp4.StoredTensor;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.checkpoint.ModelFamily;
 import org.sparkfp4.checkpoint.SourceFile;
+import org.sparkfp4.progress.ProgressView;
 
 class CalibrationTest extends CalibrationRuns {
   private static final int TOKENS = 301;
@@ -132,7 +133,8 @@ class CalibrationTest extends CalibrationRuns {
       assertThat(plan.bands().count(plan.inputs().get(MODULE))).isGreaterThan(2);
       Path other = folder.resolve("other");
       new Calibration(spark, shuffled(source), null, plan, "auto", "test").run(
-          FileSystem.getLocal(new Configuration()).getRaw(), new org.apache.hadoop.fs.Path(other.toUri()), false);
+          FileSystem.getLocal(new Configuration()).getRaw(), new org.apache.hadoop.fs.Path(other.toUri()), false,
+          ProgressView.of("off"));
       requireSame(whole, new StatisticsFiles(other));
     } finally {
       spark.conf().unset("spark.fp4.slabBytes");

@@ -92,7 +92,7 @@ class ModelFamilyTest {
     "qwen2_moe, model.layers.3.mlp.shared_expert.up_proj.weight, SHARED_EXPERT",
     "qwen2_moe, model.layers.3.mlp.shared_expert_gate.weight, ROUTER",
     "qwen3_moe, model.layers.3.mlp.gate_proj.weight, DENSE_MLP",
-    "qwen3_moe, model.layers.3.self_attn.q_norm.weight, OTHER",
+    "qwen3_moe, model.layers.3.self_attn.q_norm.weight, NORM",
     "deepseek_v3, model.layers.3.self_attn.kv_a_proj_with_mqa.weight, LATENT_ATTENTION",
     "deepseek_v3, model.layers.3.self_attn.kv_b_proj.weight, ABSORBED",
     "deepseek_v3, language_model.model.layers.3.mlp.shared_experts.up_proj.weight, SHARED_EXPERT",
@@ -106,6 +106,11 @@ class ModelFamilyTest {
     "bert, encoder.layer.11.intermediate.dense.weight, DENSE_MLP",
     "bert, bert.embeddings.word_embeddings.weight, EMBEDDING",
     "bert, pooler.dense.weight, POOLER",
+    "bert, embeddings.LayerNorm.weight, NORM",
+    "nemotron_h, backbone.norm_f.weight, NORM",
+    "phimoe, model.layers.0.input_layernorm.bias, NORM",
+    "glm5, model.layers.0.self_attn.indexer.k_norm.weight, INDEXER",
+    "llama, model.layers.0.normalizer.weight, OTHER",
     "llama, weight, OTHER"
   })
   void tellsRoles(String family, String tensor, Role role) {

@@ -116,6 +116,19 @@ class CachedKeysTest {
   }
 
   @Test
+  void aTopOfFewKeysIsOfHalfOfThem() {
+    // all 200 are the top 2048 of any logits: that would tell 1.000 of every cache
+    SparkSubmitResult result = verify(cache, "--max-keys", "200", "--queries", "4");
+    Matcher line = Pattern.compile("layers\\.1: 200 keys, .* top 100 overlap (\\S+)\n").matcher(result.out());
+    assertThat(line.find()).as(result.out()).isTrue();
+    assertThat(Double.parseDouble(line.group(1))).isBetween(0.8, 0.99);
+    assertThat(verify(cache, "--max-keys", "200", "--queries", "4", "--top-k", "20").out())
+        .contains(" top 20 overlap ").doesNotContain("top 100");
+    assertThat(verify(cache, "--max-keys", "1").out()).containsPattern(
+        "(?m)^layers\\.1: 1 keys, 0 differ, .*, too few keys to choose the top of$");
+  }
+
+  @Test
   void aChangedByteIsADifference() throws IOException {
     Path copy = Files.createDirectories(folder.resolve("changed"));
     for (String file : cache.toFile().list()) {

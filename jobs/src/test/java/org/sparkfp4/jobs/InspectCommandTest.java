@@ -9,8 +9,13 @@ import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.sparkfp4.CheckpointFiles;
+import org.sparkfp4.StoredTensor;
+import org.sparkfp4.checkpoint.SyntheticModel;
 import picocli.CommandLine;
 
 class InspectCommandTest {
@@ -74,8 +79,25 @@ class InspectCommandTest {
         .containsPattern("(?m)^attention +BF16 +NVFP4 +\\d+ +")
         .containsPattern("(?m)^attention +BF16 +as it is +excluded by \\*\\.self_attn\\.o_proj +2 +")
         .containsPattern("(?m)^router +BF16 +as it is +router +2 +")
+        .containsPattern("(?m)^norm +BF16 +as it is +no matrix +5 +")
         .contains("\nwarning       input scales are 1.0").doesNotContain("problem")
         .containsPattern("(?m)^quantized +\\d\\d\\.\\d % of the parameters, ");
+  }
+
+  @Test
+  void whatNoFamilyQuantizesSoundsLikeNoFault() throws IOException {
+    SyntheticModel model = SyntheticModel.of("kimi_k3");
+    Map<String, StoredTensor> tensors = new LinkedHashMap<>();
+    model.tensors().forEach(tensor -> tensors.put(
+        tensor.name(), new StoredTensor(tensor.dtype(), tensor.shape(), new byte[(int) tensor.length()])));
+    CheckpointFiles.write(folder.resolve("model.safetensors"), tensors);
+    Files.writeString(folder.resolve("config.json"), model.config().toString());
+
+    assertThat(run("inspect", folder.toString())).as(err.toString()).isZero();
+    assertThat(out.toString())
+        .containsPattern("(?m)^norm +BF16 +as it is +no matrix +\\d+ +")
+        .containsPattern("(?m)^other +BF16 +as it is +no layer that its family quantizes +\\d+ +")
+        .doesNotContain("not named");
   }
 
   @Test

@@ -49,7 +49,7 @@ class KeepSourcePrecisionTest {
     assertThat(config.at("/config_groups/group_0/targets").toString()).isEqualTo("[\"Linear\"]");
     ObjectNode group = (ObjectNode) config.at("/config_groups/group_1");
     assertThat(group.remove("targets").toString()).isEqualTo(
-        "[\"re:^model\\\\.layers\\\\.1\\\\.self_attn\\\\..*\",\"re:^model\\\\.layers\\\\.0\\\\..*\"]");
+        "[\"re:^model\\\\.layers\\\\.0\\\\..*\",\"re:^model\\\\.layers\\\\.1\\\\.self_attn\\\\..*\"]");
     assertThat(group).isEqualTo(JSON.readTree("""
         {"format": "float-quantized",
          "weights": {"num_bits": 8, "type": "float", "symmetric": true, "strategy": "block",

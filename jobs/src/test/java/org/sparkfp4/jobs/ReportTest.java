@@ -100,6 +100,12 @@ class ReportTest {
         .isEqualTo(made.path("kinds"));
   }
 
+  /** It is made once: what is kept of the run and what was asked for are the same bytes. */
+  @Test
+  void theOutputHasTheSameReport() {
+    assertThat(output.resolve("sparkfp4-report.json")).hasSameBinaryContentAs(folder.resolve("made.json"));
+  }
+
   @Test
   void pagesAreDrawn() {
     Browser browser = Browser.required(folder);

@@ -168,9 +168,9 @@ class ModulePathsTest {
     QuantizationPlan plan = SyntheticPlans.of(model, SyntheticPlans.modelOpt("experts"));
 
     assertThat(exclusions(model, plan).get(0)).containsExactly(
-        "lm_head", "model.embed_tokens", "model.layers.0.*", "model.layers.1.self_attn*", "model.layers.1.mlp.gate",
-        "model.layers.1.mlp.shared_experts*", "model.layers.2.self_attn*", "model.layers.2.mlp.gate",
-        "model.layers.2.mlp.shared_experts*", "model.layers.3.*");
+        "lm_head", "model.embed_tokens", "model.layers.0.*", "model.layers.1.mlp.gate",
+        "model.layers.1.mlp.shared_experts*", "model.layers.1.self_attn*", "model.layers.2.mlp.gate",
+        "model.layers.2.mlp.shared_experts*", "model.layers.2.self_attn*", "model.layers.3.*");
   }
 
   @Test
@@ -180,8 +180,8 @@ class ModulePathsTest {
         SyntheticPlans.of(model, new PlanOptions("compressed-tensors", "rtn", "experts", false, 0));
 
     assertThat(exclusions(model, plan).get(0)).startsWith(
-        "lm_head", "model.embed_tokens", "re:^model\\.layers\\.0\\.self_attn\\..*",
-        "model.layers.0.block_sparse_moe.gate");
+        "lm_head", "model.embed_tokens", "model.layers.0.block_sparse_moe.gate",
+        "re:^model\\.layers\\.0\\.self_attn\\..*");
   }
 
   @Test
@@ -191,9 +191,9 @@ class ModulePathsTest {
         List.of("layers.10.mlp.up", "layers.2.shared_two.up"));
 
     assertThat(new ModulePaths(plan).unquantized()).extracting(ModulePath::glob)
-        .containsExactly("layers.1.*", "layers.2.shared.*", "layers.2.other*");
+        .containsExactly("layers.1.*", "layers.2.other*", "layers.2.shared.*");
     assertThat(new ModulePaths(plan).unquantized()).extracting(ModulePath::nameOrRegex)
-        .containsExactly("re:^layers\\.1\\..*", "re:^layers\\.2\\.shared\\..*", "re:^layers\\.2\\.other\\..*");
+        .containsExactly("re:^layers\\.1\\..*", "re:^layers\\.2\\.other\\..*", "re:^layers\\.2\\.shared\\..*");
   }
 
   private static QuantizationPlan plan(List<String> kept, List<String> quantized) {

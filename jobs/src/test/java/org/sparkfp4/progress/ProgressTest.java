@@ -7,6 +7,7 @@ import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 class ProgressTest {
@@ -43,6 +44,15 @@ class ProgressTest {
   }
 
   @Test
+  void whereBytesAreNotKnownItemsCount() {
+    Progress tasks = new Progress(Work.TASKS, 4, 1, 0, 0, Duration.ofSeconds(10));
+
+    assertThat(tasks.text()).isEqualTo("1 of 4 tasks, 25 %, 30s left");
+    assertThat(new Progress(Work.TASKS, 4, 0, 0, 0, Duration.ofSeconds(10)).text()).isEqualTo("0 of 4 tasks, 0 %");
+    assertThat(new Progress(Work.TASKS, 4, 4, 0, 0, Duration.ofSeconds(10)).text()).isEqualTo("4 of 4 tasks, 100 %");
+  }
+
+  @Test
   void slowRunIsToldInMegabytes() {
     assertThat(new Progress(Work.SHARDS_COMPARED, 4, 1, GB / 5, GB / 20, Duration.ofSeconds(10)).text())
         .isEqualTo("1 of 4 shards, 25 %, 5.0 MB/s of checkpoint, 30s left");
@@ -63,6 +73,32 @@ class ProgressTest {
     assertThat(view.shown).extracting(Progress::bytesDone).containsExactly(0L, 10L, 30L);
     assertThat(view.shown).allMatch(shown -> shown.items() == 2 && shown.bytes() == 30);
     assertThat(view.shown.get(2).isComplete()).isTrue();
+  }
+
+  @Test
+  void whatIsUnderWayCountsUntilItIsFinished() {
+    RecordedView view = new RecordedView();
+    try (RunProgress run = new RunProgress(view, Work.SHARDS, 2, 30)) {
+      run.underWay(Map.of(0, 4L, 1, 5L));
+      run.finished(1, 20);
+      // told late, of what is finished; then told anew
+      run.underWay(Map.of(1, 19L));
+      run.underWay(Map.of(0, 8L));
+    }
+
+    assertThat(view.shown).extracting(Progress::bytesDone).containsExactly(9L, 24L, 24L, 28L);
+    assertThat(view.shown).extracting(Progress::itemsDone).containsExactly(0, 1, 1, 1);
+    assertThat(view.shown.get(0).text()).startsWith("0 of 2 shards, 30 %, ");
+  }
+
+  @Test
+  void nothingIsShownOnceItIsClosed() {
+    RecordedView view = new RecordedView();
+    RunProgress run = new RunProgress(view, Work.SHARDS, 2, 30);
+    run.close();
+    run.underWay(Map.of(0, 4L));
+
+    assertThat(view.shown).isEmpty();
   }
 
   @Test

@@ -4,7 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** Keeps what it is shown. */
-final class RecordedView implements ProgressView {
+class RecordedView implements ProgressView {
   final List<Progress> shown = new ArrayList<>();
   boolean closed;
 

@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.encoders.AgnosticEncoders;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.ExpressionInfo;
 import org.apache.spark.sql.internal.ToScalaUDF;
+import org.sparkfp4.formats.ElementType;
 
 /** The functions that look into tensors, by their SQL names: their values, figures of them, what NVFP4 would lose. */
 final class FigureSqlFunctions {
@@ -20,18 +21,25 @@ final class FigureSqlFunctions {
     ExpressionInfo error = errorInfo();
     SqlFunctions.inject(extensions, error, arguments -> {
       List<Expression> given = SqlFunctions.checked(error.getName(), arguments, 3, 4);
+      SqlFunctions.requireTensor(given.get(1), given.get(2));
       Nvfp4Error function = new Nvfp4Error(SqlFunctions.search(given), SqlFunctions.kernels());
       return SqlFunctions.expression(error.getName(), ToScalaUDF.apply(function), Nvfp4Error.RETURN_TYPE,
           given.subList(0, 3), List.of(BINARY, STRING, LONG));
     });
     ExpressionInfo stats = statsInfo();
-    SqlFunctions.inject(extensions, stats, arguments -> SqlFunctions.expression(stats.getName(),
-        ToScalaUDF.apply(new TensorStats()), TensorStats.RETURN_TYPE,
-        SqlFunctions.checked(stats.getName(), arguments, 2), List.of(BINARY, STRING)));
+    SqlFunctions.inject(extensions, stats, arguments -> {
+      List<Expression> given = SqlFunctions.checked(stats.getName(), arguments, 2);
+      ArgumentChecks.text(given.get(1), ElementType::of);
+      return SqlFunctions.expression(stats.getName(), ToScalaUDF.apply(new TensorStats()), TensorStats.RETURN_TYPE,
+          given, List.of(BINARY, STRING));
+    });
     ExpressionInfo values = valuesInfo();
-    SqlFunctions.inject(extensions, values, arguments -> SqlFunctions.expression(values.getName(),
-        ToScalaUDF.apply(new TensorValues()), TensorValues.RETURN_TYPE,
-        SqlFunctions.checked(values.getName(), arguments, 2), List.of(BINARY, STRING)));
+    SqlFunctions.inject(extensions, values, arguments -> {
+      List<Expression> given = SqlFunctions.checked(values.getName(), arguments, 2);
+      ArgumentChecks.text(given.get(1), TensorValues::decoder);
+      return SqlFunctions.expression(values.getName(), ToScalaUDF.apply(new TensorValues()), TensorValues.RETURN_TYPE,
+          given, List.of(BINARY, STRING));
+    });
   }
 
   private static ExpressionInfo errorInfo() {

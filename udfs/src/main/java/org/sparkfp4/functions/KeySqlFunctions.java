@@ -6,9 +6,14 @@ import java.util.List;
 import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.catalyst.encoders.AgnosticEncoder;
 import org.apache.spark.sql.catalyst.encoders.AgnosticEncoders;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.ExpressionInfo;
 import org.apache.spark.sql.internal.ToScalaUDF;
 import org.apache.spark.sql.types.DataTypes;
+import org.sparkfp4.formats.ElementType;
+import org.sparkfp4.formats.Mxfp4Codec;
+import org.sparkfp4.formats.ScaleRule;
+import scala.collection.immutable.Seq;
 
 /** The functions of MXFP4 caches by their SQL names. Their tensors are payloads, as the safetensors source gives them. */
 final class KeySqlFunctions {
@@ -23,8 +28,7 @@ final class KeySqlFunctions {
   static void inject(SparkSessionExtensions extensions) {
     ExpressionInfo quantize = quantizeInfo();
     SqlFunctions.inject(extensions, quantize, arguments -> {
-      var given = new ArrayList<>(SqlFunctions.checked(quantize.getName(), arguments, 3, 4));
-      given.addAll(Collections.nCopies(4 - given.size(), SqlFunctions.absent(DataTypes.StringType)));
+      List<Expression> given = encoding(quantize.getName(), arguments);
       return SqlFunctions.expression(quantize.getName(),
           ToScalaUDF.apply(new Mxfp4Quantize(SqlFunctions.kernels().onHost())), Mxfp4Quantize.RETURN_TYPE, given,
           List.of(BINARY, STRING, LONG, STRING));
@@ -35,27 +39,54 @@ final class KeySqlFunctions {
         SqlFunctions.checked(dequantize.getName(), arguments, 2), List.of(BINARY, BINARY)));
     ExpressionInfo error = errorInfo();
     SqlFunctions.inject(extensions, error, arguments -> {
-      var given = new ArrayList<>(SqlFunctions.checked(error.getName(), arguments, 3, 4));
-      given.addAll(Collections.nCopies(4 - given.size(), SqlFunctions.absent(DataTypes.StringType)));
+      List<Expression> given = encoding(error.getName(), arguments);
       return SqlFunctions.expression(error.getName(), ToScalaUDF.apply(new Mxfp4Error(SqlFunctions.kernels().onHost())),
           Mxfp4Error.RETURN_TYPE, given, List.of(BINARY, STRING, LONG, STRING));
     });
     ExpressionInfo insert = insertInfo();
-    SqlFunctions.inject(extensions, insert, arguments -> SqlFunctions.expression(insert.getName(),
-        ToScalaUDF.apply(new KeyNormQuantInsert(SqlFunctions.kernels().onHost())), KeyNormQuantInsert.RETURN_TYPE,
-        SqlFunctions.checked(insert.getName(), arguments, 11),
-        List.of(BINARY, STRING, INT, BINARY, BINARY, FLOAT, BINARY, BINARY, INT, BINARY, INT)));
+    SqlFunctions.inject(extensions, insert, arguments -> {
+      List<Expression> given = SqlFunctions.checked(insert.getName(), arguments, 11);
+      ArgumentChecks.text(given.get(1), ElementType::of);
+      requirePositive(given.get(2), "head_dim");
+      requirePositive(given.get(8), "block_size");
+      return SqlFunctions.expression(insert.getName(),
+          ToScalaUDF.apply(new KeyNormQuantInsert(SqlFunctions.kernels().onHost())), KeyNormQuantInsert.RETURN_TYPE,
+          given, List.of(BINARY, STRING, INT, BINARY, BINARY, FLOAT, BINARY, BINARY, INT, BINARY, INT));
+    });
     ExpressionInfo query = queryInfo();
-    SqlFunctions.inject(extensions, query, arguments -> SqlFunctions.expression(query.getName(),
-        ToScalaUDF.apply(new QueryQuant(SqlFunctions.kernels().onHost())), QueryQuant.RETURN_TYPE,
-        SqlFunctions.checked(query.getName(), arguments, 7),
-        List.of(BINARY, STRING, BINARY, STRING, FLOAT, INT, INT)));
+    SqlFunctions.inject(extensions, query, arguments -> {
+      List<Expression> given = SqlFunctions.checked(query.getName(), arguments, 7);
+      ArgumentChecks.text(given.get(1), ElementType::of);
+      ArgumentChecks.text(given.get(3), dtype -> ElementType.of(dtype, "weights_dtype"));
+      requirePositive(given.get(5), "num_heads");
+      requirePositive(given.get(6), "padded_num_heads");
+      return SqlFunctions.expression(query.getName(),
+          ToScalaUDF.apply(new QueryQuant(SqlFunctions.kernels().onHost())), QueryQuant.RETURN_TYPE, given,
+          List.of(BINARY, STRING, BINARY, STRING, FLOAT, INT, INT));
+    });
     ExpressionInfo prologue = prologueInfo();
-    SqlFunctions.inject(extensions, prologue, arguments -> SqlFunctions.expression(prologue.getName(),
-        ToScalaUDF.apply(new FusedPrologue(SqlFunctions.kernels().onHost())), FusedPrologue.RETURN_TYPE,
-        SqlFunctions.checked(prologue.getName(), arguments, 18),
-        List.of(BINARY, BINARY, BINARY, BINARY, STRING, BINARY, BINARY, BINARY, BINARY, FLOAT, BINARY, INT, BINARY,
-            BINARY, BINARY, BINARY, INT, INT)));
+    SqlFunctions.inject(extensions, prologue, arguments -> {
+      List<Expression> given = SqlFunctions.checked(prologue.getName(), arguments, 18);
+      ArgumentChecks.text(given.get(4), ElementType::of);
+      return SqlFunctions.expression(prologue.getName(),
+          ToScalaUDF.apply(new FusedPrologue(SqlFunctions.kernels().onHost())), FusedPrologue.RETURN_TYPE, given,
+          List.of(BINARY, BINARY, BINARY, BINARY, STRING, BINARY, BINARY, BINARY, BINARY, FLOAT, BINARY, INT, BINARY,
+              BINARY, BINARY, BINARY, INT, INT));
+    });
+  }
+
+  /** The arguments {@code payload, dtype, cols[, rule]}, the last of which may be absent. */
+  private static List<Expression> encoding(String name, Seq<Expression> arguments) {
+    List<Expression> given = new ArrayList<>(SqlFunctions.checked(name, arguments, 3, 4));
+    given.addAll(Collections.nCopies(4 - given.size(), SqlFunctions.absent(DataTypes.StringType)));
+    ArgumentChecks.text(given.get(1), ElementType::of);
+    ArgumentChecks.whole(given.get(2), cols -> Payload.columns(cols, Mxfp4Codec.BLOCK));
+    ArgumentChecks.text(given.get(3), ScaleRule::of);
+    return given;
+  }
+
+  private static void requirePositive(Expression argument, String name) {
+    ArgumentChecks.whole(argument, value -> Payload.requirePositive(value, name));
   }
 
   private static ExpressionInfo quantizeInfo() {

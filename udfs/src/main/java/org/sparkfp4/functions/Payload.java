@@ -21,11 +21,15 @@ final class Payload {
 
   /** A count that must be there and positive. */
   static int positive(Integer value, String name) {
-    if (required(value, name) <= 0) {
+    requirePositive(required(value, name), name);
+    return value;
+  }
+
+  /** Refuses what is no count. */
+  static void requirePositive(long value, String name) {
+    if (value <= 0) {
       throw new IllegalArgumentException("Invalid " + name + ": " + value + ", must be positive");
     }
-
-    return value;
   }
 
   /** Elements of a row, whole blocks. */

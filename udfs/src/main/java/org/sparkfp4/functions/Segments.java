@@ -104,13 +104,8 @@ final class Segments {
     return Arrays.stream(bytes).map(length -> length / scheme.plain().bytes()).toArray();
   }
 
-  /**
-   * Rows of every member.
-   *
-   * @throws IllegalArgumentException if cols is null or no positive multiple of 16, a member is no whole number of such
-   *     rows, or its scales are not those of the rows
-   */
-  long[] rows(Long cols) {
+  /** Refuses what cannot be the elements of a row. */
+  static void requireColumns(Long cols) {
     if (cols == null || cols <= 0 || cols % Nvfp4.BLOCK != 0) {
       throw new IllegalArgumentException(
           "Invalid cols: " + cols + ", must be a positive multiple of " + Nvfp4.BLOCK);
@@ -121,7 +116,16 @@ final class Segments {
       throw new IllegalArgumentException(
           "Invalid cols: " + cols + ", must be " + LARGEST_COLS + " at most, more than a payload has");
     }
+  }
 
+  /**
+   * Rows of every member.
+   *
+   * @throws IllegalArgumentException if cols is null or no positive multiple of 16, a member is no whole number of such
+   *     rows, or its scales are not those of the rows
+   */
+  long[] rows(Long cols) {
+    requireColumns(cols);
     long[] rows = new long[bytes.length];
     long rowBytes = scheme.dataBytes(1, cols);
     for (int member = 0; member < rows.length; member++) {

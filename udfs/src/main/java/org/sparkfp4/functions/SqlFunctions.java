@@ -18,7 +18,7 @@ import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.internal.ToScalaUDF;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
-import org.apache.spark.sql.types.IntegralType;
+import org.sparkfp4.formats.ElementType;
 import org.sparkfp4.formats.Nvfp4Recipe;
 import org.sparkfp4.formats.ScaleSearch;
 import org.sparkfp4.kernels.KernelChoice;
@@ -53,13 +53,22 @@ public final class SqlFunctions {
     KeySqlFunctions.inject(extensions);
   }
 
+  /** @param builder may refuse a call by an IllegalArgumentException, which becomes a mistake in the query */
   static void inject(SparkSessionExtensions extensions, ExpressionInfo info,
       Function1<Seq<Expression>, Expression> builder) {
-    extensions.injectFunction(new Tuple3<>(new FunctionIdentifier(info.getName()), info, builder));
+    Function1<Seq<Expression>, Expression> refusing = arguments -> {
+      try {
+        return builder.apply(arguments);
+      } catch (IllegalArgumentException e) {
+        throw SqlFunctions.<RuntimeException>unchecked(ArgumentChecks.refusal(e));
+      }
+    };
+    extensions.injectFunction(new Tuple3<>(new FunctionIdentifier(info.getName()), info, refusing));
   }
 
   private static Expression quantize(Seq<Expression> arguments) {
     List<Expression> given = checked("nvfp4_quantize", arguments, 3, 4);
+    requireTensor(given.get(1), given.get(2));
     Nvfp4Quantize function = Nvfp4Functions.quantize(Nvfp4Recipe.MODELOPT, search(given), kernels());
     return expression("nvfp4_quantize", ToScalaUDF.apply(function), Nvfp4Quantize.RETURN_TYPE,
         payloads(given.get(0), given.get(1), given.get(2), absent(DataTypes.FloatType), absent(DataTypes.BinaryType)),
@@ -68,6 +77,7 @@ public final class SqlFunctions {
 
   private static Expression amax(Seq<Expression> arguments) {
     List<Expression> given = checked("nvfp4_amax", arguments, 2);
+    ArgumentChecks.text(given.get(1), ElementType::of);
     return expression("nvfp4_amax", ToScalaUDF.apply(Nvfp4Functions.amax(kernels())), Nvfp4Amax.RETURN_TYPE,
         payloads(given.get(0), given.get(1), absent(DataTypes.LongType)),
         List.of(BINARY, BINARY, BINARY, BINARY, BINARY, BINARY, STRING, LONG));
@@ -79,6 +89,12 @@ public final class SqlFunctions {
     Nvfp4Dequantize function = Nvfp4Functions.dequantize(recipe, kernels());
     return expression("nvfp4_dequantize", ToScalaUDF.apply(function), Nvfp4Dequantize.RETURN_TYPE,
         given.subList(0, 3), List.of(BINARY, BINARY, FLOAT));
+  }
+
+  /** Literals that say how a payload is to be encoded. */
+  static void requireTensor(Expression dtype, Expression cols) {
+    ArgumentChecks.text(dtype, ElementType::of);
+    ArgumentChecks.whole(cols, Segments::requireColumns);
   }
 
   /** The search that a fourth argument names. It is settled when a query is analysed, as a kernel is a search's. */
@@ -131,28 +147,11 @@ public final class SqlFunctions {
   /** The encoders are what makes Spark cast an INT literal to the BIGINT that the function takes. */
   static Expression expression(String name, Object function, DataType type, List<Expression> arguments,
       List<AgnosticEncoder<?>> encoders) {
-    requireWhole(name, arguments, encoders);
+    ArgumentChecks.requireWhole(name, arguments, encoders);
     List<Option<ExpressionEncoder<?>>> inputs = encoders.stream()
         .<Option<ExpressionEncoder<?>>>map(encoder -> new Some<>(ExpressionEncoder.apply(encoder)))
         .toList();
     return new ScalaUDF(function, type, seq(arguments), seq(inputs), Option.empty(), new Some<>(name), true, true);
-  }
-
-  /** Spark would cut fractions off, of columns and of numbers in strings too. It resolves arguments before functions. */
-  private static void requireWhole(String name, List<Expression> arguments, List<AgnosticEncoder<?>> encoders) {
-    for (int i = 0; i < arguments.size(); i++) {
-      boolean isWhole = encoders.get(i) == AgnosticEncoders.BoxedLongEncoder$.MODULE$
-          || encoders.get(i) == AgnosticEncoders.BoxedIntEncoder$.MODULE$;
-      Expression argument = arguments.get(i);
-      if (isWhole && argument.resolved() && !isWholeOrNull(argument.dataType())) {
-        throw new IllegalArgumentException("Invalid argument of " + name + ": " + argument.sql() + " is "
-            + argument.dataType().sql() + ", must be an integer; CAST(… AS BIGINT) makes one of it");
-      }
-    }
-  }
-
-  private static boolean isWholeOrNull(DataType type) {
-    return type instanceof IntegralType || type.equals(DataTypes.NullType);
   }
 
   /** @param expected how many arguments there may be */

@@ -1,5 +1,6 @@
 package org.sparkfp4.functions;
 
+import java.util.function.Function;
 import org.apache.spark.sql.api.java.UDF2;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
@@ -14,14 +15,15 @@ public final class TensorValues implements UDF2<byte[], String, float[]> {
 
   @Override
   public float[] call(byte[] payload, String dtype) {
-    if (payload == null) {
-      return null;
-    }
+    return payload == null ? null : decoder(dtype).apply(payload);
+  }
 
+  /** What decodes payloads of a type; one that has no values is refused. */
+  static Function<byte[], float[]> decoder(String dtype) {
     return switch (Payload.required(dtype, "dtype")) {
-      case "F8_E4M3" -> decoded(payload, E4M3::decode);
-      case "F8_E8M0" -> decoded(payload, E8M0::decode);
-      case "BF16", "F16", "F32" -> elements(payload, ElementType.of(dtype));
+      case "F8_E4M3" -> payload -> decoded(payload, E4M3::decode);
+      case "F8_E8M0" -> payload -> decoded(payload, E8M0::decode);
+      case "BF16", "F16", "F32" -> payload -> elements(payload, ElementType.of(dtype));
       default -> throw new IllegalArgumentException(
           "Invalid dtype: " + dtype + ", must be BF16, F16, F32, F8_E4M3 or F8_E8M0");
     };

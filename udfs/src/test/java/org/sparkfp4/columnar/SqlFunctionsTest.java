@@ -13,6 +13,8 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.sparkfp4.formats.Nvfp4Recipe;
 import org.sparkfp4.functions.QuantizedRow;
 import org.sparkfp4.functions.WeightRow;
@@ -70,6 +72,33 @@ class SqlFunctionsTest {
     assertThatThrownBy(() -> spark.sql("SELECT nvfp4_amax(data0) FROM tensors"))
         .isInstanceOf(AnalysisException.class)
         .hasMessageContaining("nvfp4_amax");
+  }
+
+  /** A literal is wrong of every row: no task is asked, and the message is a line that has the place in the query. */
+  @ParameterizedTest
+  @CsvSource(delimiter = '|', textBlock = """
+      nvfp4_quantize(data0, 'BF17', cols)           | Invalid dtype: BF17, must be BF16, F16 or F32
+      nvfp4_quantize(data0, dtype, 24)              | Invalid cols: 24, must be a positive multiple of 16
+      nvfp4_quantize(data0, dtype, cols, 'best')    | Invalid search: best, must be rtn, four-over-six or sweep
+      nvfp4_quantize(data0, dtype, cols, dtype)     | Invalid search: tensors.dtype, must be a string literal
+      nvfp4_quantize(data0, dtype, 16.5)            | Invalid argument of nvfp4_quantize: 16.5BD is DECIMAL(3,1), must
+      nvfp4_error(data0, 'U8', cols)                | Invalid dtype: U8, must be BF16, F16 or F32
+      nvfp4_error(data0, dtype, -16)                | Invalid cols: -16, must be a positive multiple of 16
+      nvfp4_amax(data0, 'U8')                       | Invalid dtype: U8, must be BF16, F16 or F32
+      nvfp4_dequantize(data0, data0, 1.0, 'gguf')   | Invalid recipe: gguf, must be modelopt or compressed-tensors
+      tensor_stats(data0, 'U8')                     | Invalid dtype: U8, must be BF16, F16 or F32
+      tensor_values(data0, 'U8')                    | Invalid dtype: U8, must be BF16, F16, F32, F8_E4M3 or F8_E8M0
+      mxfp4_quantize(data0, dtype, 16)              | Invalid cols: 16, must be a positive multiple of 32 below 2^31
+      mxfp4_error(data0, dtype, cols, 'up')         | Invalid scale rule: up, must be one of ceil, floor, even
+      mxfp4_q_quant(data0, dtype, data0, 'U8', 1.0, 1, 1)  | Invalid weights_dtype: U8, must be BF16, F16 or F32
+      mxfp4_q_quant(data0, dtype, data0, 'F32', 1.0, 0, 1) | Invalid num_heads: 0, must be positive
+      """)
+  void aWrongLiteralIsAnAnalysisError(String call, String message) {
+    assertThatThrownBy(() -> spark.sql("SELECT " + call + " FROM tensors"))
+        .isInstanceOf(AnalysisException.class)
+        .hasMessageStartingWith(message)
+        .hasMessageEndingWith("; line 1 pos 7")
+        .satisfies(error -> assertThat(error.getMessage()).hasLineCount(1));
   }
 
   @Test
