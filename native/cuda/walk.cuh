@@ -149,6 +149,10 @@ cudaError_t grid_size(void (*kernel)(Parameters...), int64_t tiles, int *grid, i
                       int waves = kWaves, int64_t least_tiles = kLeastTiles) {
   int most;
   cudaError_t error = blocks_at_once(reinterpret_cast<const void *>(kernel), threads, &most);
+  if (error == cudaSuccess && most == 0) {
+    return cudaErrorInvalidConfiguration;
+  }
+
   if (error == cudaSuccess) {
     int64_t worthwhile = tiles / (most * least_tiles);
     most *= worthwhile < 1 ? 1 : worthwhile < waves ? static_cast<int>(worthwhile) : waves;

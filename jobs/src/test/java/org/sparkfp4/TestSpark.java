@@ -1,5 +1,6 @@
 package org.sparkfp4;
 
+import java.util.concurrent.TimeoutException;
 import org.apache.spark.sql.SparkSession;
 import org.sparkfp4.columnar.Fp4Extensions;
 
@@ -25,5 +26,14 @@ public final class TestSpark {
     }
 
     return session;
+  }
+
+  /** Returns once Spark's listeners have been told of all that has happened, which another thread does. */
+  public static void awaitEvents() {
+    try {
+      session().sparkContext().listenerBus().waitUntilEmpty(10_000);
+    } catch (TimeoutException e) {
+      throw new IllegalStateException("Spark's listeners are not told of all in 10 s", e);
+    }
   }
 }

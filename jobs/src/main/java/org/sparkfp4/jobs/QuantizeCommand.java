@@ -214,8 +214,8 @@ final class QuantizeCommand implements Callable<Integer> {
 
       RunReport told = RunReport.ofQuantize(
           Version.product(), plan, summary, family, records, folder.toString(), load, stages);
-      // of a checkpoint that was finished before, its own run's report stays
-      if (conversion != null || publication.isDone()) {
+      // of a checkpoint that was finished before, its own run's report stays, unless that ended before it had written one
+      if (conversion != null || publication.isDone() || !out.fs().exists(out.report())) {
         AtomicFile.write(out.fs(), out.report(), told.json());
       }
 

@@ -48,6 +48,8 @@ public final class CountedJob {
     private final Map<Integer, BitSet> done = new HashMap<>();
     private final Map<Integer, StageInfo> stages = new HashMap<>();
     private RunProgress progress;
+    /** Whether the job has run; what is told of it from then on is late. */
+    private boolean ended;
 
     Tasks(String id, ProgressView shown) {
       this.id = id;
@@ -65,7 +67,7 @@ public final class CountedJob {
     @Override
     public synchronized void onStageSubmitted(SparkListenerStageSubmitted submitted) {
       int first = submitted.stageInfo().stageId();
-      if (progress != null || !stages.containsKey(first)) {
+      if (ended || progress != null || !stages.containsKey(first)) {
         return;
       }
 
@@ -85,27 +87,30 @@ public final class CountedJob {
     public synchronized void onTaskEnd(SparkListenerTaskEnd end) {
       BitSet partitions = done.get(end.stageId());
       int partition = end.taskInfo().partitionId();
-      if (partitions != null && end.taskInfo().successful() && !partitions.get(partition)) {
+      if (!ended && partitions != null && end.taskInfo().successful() && !partitions.get(partition)) {
         partitions.set(partition);
         progress.finished(0);
       }
     }
 
     synchronized void complete() {
-      // what is told of tasks from now on is late
-      done.clear();
+      ended = true;
       if (progress != null) {
         progress.complete();
       }
     }
 
     @Override
-    public synchronized void close() {
+    public void close() {
+      // Spark may wait here for the thread that tells of events, which may wait for this object.
       context.removeSparkListener(this);
-      if (progress == null) {
-        shown.close();
-      } else {
-        progress.close();
+      synchronized (this) {
+        ended = true;
+        if (progress == null) {
+          shown.close();
+        } else {
+          progress.close();
+        }
       }
     }
   }

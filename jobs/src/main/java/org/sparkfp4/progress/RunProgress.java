@@ -55,9 +55,9 @@ public final class RunProgress implements AutoCloseable {
     finished(itemBytes);
   }
 
-  /** Takes how many bytes are done of items that are not finished, by their numbers. */
+  /** Takes how many bytes are done of items that are not finished, by their numbers; of two that try one, the most. */
   synchronized void underWay(Map<Integer, Long> bytesOfItems) {
-    underWay.putAll(bytesOfItems);
+    bytesOfItems.forEach((item, done) -> underWay.merge(item, done, Math::max));
     underWay.keySet().removeAll(finished);
     show();
   }

@@ -64,13 +64,16 @@ final class ShardBatchWrite implements BatchWrite {
     }
 
     SparkSession spark = SparkSession.active();
-    LongAccumulator underWay = progress.begin(spark.sparkContext());
     JavaSparkContext context = JavaSparkContext.fromSparkContext(spark.sparkContext());
     // One broadcast, of which a task decodes its own shard only: a plan of a large model is tens of megabytes.
     Broadcast<byte[][]> encoded = context.broadcast(shards.indices().stream().map(this::encode).toArray(byte[][]::new));
+    Broadcast<SerializableConfiguration> conf =
+        context.broadcast(new SerializableConfiguration(spark.sessionState().newHadoopConf()));
+    // The last that may fail, for Spark calls neither commit() nor abort() after that.
+    LongAccumulator underWay = progress.begin(spark.sparkContext());
     return new ShardWriterFactory(
         encoded,
-        context.broadcast(new SerializableConfiguration(spark.sessionState().newHadoopConf())),
+        conf,
         new WriteTarget(
             plan.input(), plan.sources(), plan.slabBytes(), plan.options().isGptq(), kernels,
             plan.fingerprint(), TaskOutput.ofNewRun(output, commit), layoutToName(), underWay));

@@ -54,7 +54,7 @@ class LiveViewIT {
 
   /** The metrics that the SQL page shows of the last query that wrote, by what they are called there. */
   private static Map<String, String> metricsOfWrite() throws Exception {
-    TestSpark.session().sparkContext().listenerBus().waitUntilEmpty(10_000);
+    TestSpark.awaitEvents();
     SQLAppStatusStore store = TestSpark.session().sharedState().statusStore();
     List<SQLExecutionUIData> executions = CollectionConverters.asJava(store.executionsList());
     SQLExecutionUIData last = executions.get(executions.size() - 1);

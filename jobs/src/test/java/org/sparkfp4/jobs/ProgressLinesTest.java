@@ -40,7 +40,7 @@ class ProgressLinesTest {
         "--output", folder.resolve("output").toString(), "--scale-search", "sweep");
 
     assertThat(drawn).startsWith("0 of 1 shard, 0 %\033[K\r")
-        .containsPattern("0 of 1 shard, [1-9]\\d? %, [\\d.]+ MB/s of source, \\d+s left")
+        .containsPattern("0 of 1 shard, [1-9]\\d? %, [\\d.]+ MB/s of source, (\\d+m)?\\d+s left")
         .contains("1 of 1 shard, 100 %, ");
   }
 

@@ -107,6 +107,22 @@ class ReportTest {
   }
 
   @Test
+  void theFirstReportStaysUnlessItIsLost() throws IOException {
+    String[] command = {"quantize", "--input", SOURCE.toString(), "--output", folder.resolve("again").toString()};
+    Path report = folder.resolve("again/sparkfp4-report.json");
+    succeed(command);
+    byte[] first = Files.readAllBytes(report);
+
+    succeed(command);
+    assertThat(report).hasBinaryContent(first);
+
+    // as of a run that was stopped between its last shard's place in the index and this
+    Files.delete(report);
+    succeed(command);
+    assertThat(JSON.readTree(report.toFile()).path("kinds")).isEqualTo(JSON.readTree(first).path("kinds"));
+  }
+
+  @Test
   void pagesAreDrawn() {
     Browser browser = Browser.required(folder);
 

@@ -4,9 +4,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.function.Supplier;
 import java.util.stream.IntStream;
 import org.apache.spark.api.java.JavaPairRDD;
 import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerStageSubmitted;
 import org.junit.jupiter.api.Test;
 import org.sparkfp4.TestSpark;
 import scala.Tuple2;
@@ -18,7 +22,7 @@ class CountedJobTest {
 
   @Test
   void tasksOfAllStagesAreCounted() {
-    List<Tuple2<Integer, Integer>> sums = job.run(sums()::collect);
+    List<Tuple2<Integer, Integer>> sums = run(sums()::collect);
 
     assertThat(sums).hasSize(3);
     assertThat(view.shown).extracting(Progress::items).containsOnly(5 + 2);
@@ -32,7 +36,7 @@ class CountedJobTest {
     JavaPairRDD<Integer, Integer> shuffled = sums();
     shuffled.count();
 
-    job.run(shuffled.mapToPair(sum -> new Tuple2<>(sum._2(), sum._1())).reduceByKey(Integer::sum, 4)::collect);
+    run(shuffled.mapToPair(sum -> new Tuple2<>(sum._2(), sum._1())).reduceByKey(Integer::sum, 4)::collect);
 
     assertThat(view.shown).extracting(Progress::items).containsOnly(2 + 4);
     assertThat(view.shown.get(view.shown.size() - 1).isComplete()).isTrue();
@@ -40,8 +44,9 @@ class CountedJobTest {
 
   @Test
   void otherJobsAreNotCounted() {
-    job.run(() -> 5);
+    run(() -> 5);
     context.parallelize(List.of(1, 2), 2).collect();
+    TestSpark.awaitEvents();
 
     assertThat(view.shown).isEmpty();
     assertThat(view.closed).isTrue();
@@ -49,10 +54,48 @@ class CountedJobTest {
 
   @Test
   void jobThatFailsClosesTheView() {
-    assertThatThrownBy(() -> job.run(context.parallelize(List.of(0), 1).map(zero -> 1 / zero)::collect))
+    assertThatThrownBy(() -> run(context.parallelize(List.of(0), 1).map(zero -> 1 / zero)::collect))
         .hasStackTraceContaining("/ by zero");
     assertThat(view.shown).extracting(Progress::itemsDone).containsOnly(0);
     assertThat(view.closed).isTrue();
+  }
+
+  /** What is on its way to the listener while that is taken away. */
+  @Test
+  void whatIsToldAfterTheEndIsNotShown() throws InterruptedException {
+    CountDownLatch ended = new CountDownLatch(1);
+    SparkListener slow = new SparkListener() {
+      @Override
+      public void onStageSubmitted(SparkListenerStageSubmitted submitted) {
+        try {
+          ended.await();
+        } catch (InterruptedException e) {
+          Thread.currentThread().interrupt();
+        }
+      }
+    };
+    context.sc().addSparkListener(slow); // told of each event before the job's own
+    try {
+      job.run(sums()::collect);
+      assertThat(view.closed).isTrue();
+    } finally {
+      ended.countDown();
+      TestSpark.awaitEvents();
+      context.sc().removeSparkListener(slow);
+    }
+
+    assertThat(view.shown).isEmpty();
+  }
+
+  /** Runs a job and waits for what Spark tells of it, on another thread. */
+  private <R> R run(Supplier<R> action) {
+    return job.run(() -> {
+      try {
+        return action.get();
+      } finally {
+        TestSpark.awaitEvents();
+      }
+    });
   }
 
   private JavaPairRDD<Integer, Integer> sums() {

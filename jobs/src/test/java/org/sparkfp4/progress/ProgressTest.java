@@ -84,10 +84,12 @@ class ProgressTest {
       // told late, of what is finished; then told anew
       run.underWay(Map.of(1, 19L));
       run.underWay(Map.of(0, 8L));
+      // of another that tries the same
+      run.underWay(Map.of(0, 6L));
     }
 
-    assertThat(view.shown).extracting(Progress::bytesDone).containsExactly(9L, 24L, 24L, 28L);
-    assertThat(view.shown).extracting(Progress::itemsDone).containsExactly(0, 1, 1, 1);
+    assertThat(view.shown).extracting(Progress::bytesDone).containsExactly(9L, 24L, 24L, 28L, 28L);
+    assertThat(view.shown).extracting(Progress::itemsDone).containsExactly(0, 1, 1, 1, 1);
     assertThat(view.shown.get(0).text()).startsWith("0 of 2 shards, 30 %, ");
   }
 
