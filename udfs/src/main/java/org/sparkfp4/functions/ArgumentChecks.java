@@ -15,13 +15,16 @@ import org.apache.spark.sql.types.NullType;
 import org.apache.spark.unsafe.types.UTF8String;
 import scala.Option;
 import scala.Some;
-import scala.collection.immutable.Map$;
+import scala.collection.immutable.Map;
 
 /**
  * What can be told of a call's arguments when a query is analysed: their types, and literals, which are the same of every
  * row. It is told then, in the line that Spark has for a mistake in a query, and not by a task that fails.
  */
 final class ArgumentChecks {
+  /** Spark's, of 4.0 and later: "Failed preparing of the function <funcName> for call." */
+  private static final String CONDITION = "FAILED_FUNCTION_CALL";
+
   private ArgumentChecks() {}
 
   /** Spark would cut fractions off, of columns and of numbers in strings too. It resolves arguments before functions. */
@@ -56,9 +59,9 @@ final class ArgumentChecks {
     }
   }
 
-  /** A mistake in a query, as Spark's own, which get the place in the query. */
-  static AnalysisException refusal(IllegalArgumentException mistake) {
+  /** A mistake in a call, as Spark's own in a query, which get their place in it; PySpark asks each for its condition. */
+  static AnalysisException refusal(String function, IllegalArgumentException mistake) {
     return new AnalysisException(mistake.getMessage(), Option.empty(), Option.empty(), new Some<>(mistake),
-        Option.empty(), Map$.MODULE$.empty(), new QueryContext[0]);
+        new Some<>(CONDITION), new Map.Map1<>("funcName", function), new QueryContext[0]);
   }
 }

@@ -60,7 +60,7 @@ public final class SqlFunctions {
       try {
         return builder.apply(arguments);
       } catch (IllegalArgumentException e) {
-        throw SqlFunctions.<RuntimeException>unchecked(ArgumentChecks.refusal(e));
+        throw SqlFunctions.<RuntimeException>unchecked(ArgumentChecks.refusal(info.getName(), e));
       }
     };
     extensions.injectFunction(new Tuple3<>(new FunctionIdentifier(info.getName()), info, refusing));

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.catchThrowable;
 
 import java.util.List;
 import java.util.stream.Collectors;
+import org.apache.spark.SparkThrowableHelper;
 import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Encoders;
@@ -98,7 +99,14 @@ class SqlFunctionsTest {
         .isInstanceOf(AnalysisException.class)
         .hasMessageStartingWith(message)
         .hasMessageEndingWith("; line 1 pos 7")
-        .satisfies(error -> assertThat(error.getMessage()).hasLineCount(1));
+        .satisfies(error -> assertThat(error.getMessage()).hasLineCount(1))
+        .satisfies(error -> assertThat(conditionOf((AnalysisException) error))
+            .startsWith("[FAILED_FUNCTION_CALL] ").contains(call.substring(0, call.indexOf('('))));
+  }
+
+  /** As PySpark makes its own exception of one, which fails where there is none. */
+  private static String conditionOf(AnalysisException error) {
+    return SparkThrowableHelper.getMessage(error.getCondition(), error.getMessageParameters());
   }
 
   @Test
