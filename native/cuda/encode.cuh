@@ -232,8 +232,8 @@ __device__ __noinline__ inline void make_rule(const Encode &encode, uint32_t lar
 }
 
 // The rule, in shared memory: as the largest of a unit makes it or as the host has. An encode waits for the launch that
-// begins its call, or finds the unit's largest, only to use what that leaves in the workspace. Null where an element of a unit is
-// not finite: there is nothing to do. A unit's outcome is written, too, where that is the launch's to do.
+// begins its call, or finds the unit's largest, only to use what that leaves in the workspace. Null where an element of a
+// unit is not finite: there is nothing to do. A unit's outcome is written, too, where that is the launch's to do.
 __device__ __forceinline__ const ScaleRule *load_rule(const Batch &batch, const Encode &encode, Rule *rule) {
   __shared__ ScaleRule made;
   if (encode.of_unit) {

@@ -142,8 +142,8 @@ cudaError_t launch_after(void (*kernel)(Parameters...), int grid, int threads, c
 constexpr int kWaves = 4;
 constexpr int64_t kLeastTiles = 16;
 
-// Thread blocks for so many tiles: as many as the device holds at once, times the waves. Those that hold a tile more than
-// others are spread over the multiprocessors.
+// Thread blocks for so many tiles: as many as the device holds at once, times the waves. Those that hold a tile more
+// than others are spread over the multiprocessors.
 template <typename... Parameters>
 cudaError_t grid_size(void (*kernel)(Parameters...), int64_t tiles, int *grid, int threads = kThreads,
                       int waves = kWaves, int64_t least_tiles = kLeastTiles) {

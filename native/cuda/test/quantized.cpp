@@ -282,8 +282,8 @@ void test_strips(sparkfp4_cuda_context *context) {
   }
 }
 
-// MXFP4's blocks of every largest magnitude, with every magnitude up to it, beside each other and beside blocks of zeros;
-// under source scales so that blocks' scales are all that E4M3 has, below and above, and now and then any.
+// MXFP4's blocks of every largest magnitude, with every magnitude up to it, beside each other and blocks of zeros; under
+// source scales so that blocks' scales are all that E4M3 has, below and above, and now and then any.
 void test_source_blocks(sparkfp4_cuda_context *context) {
   Random random(12);
   sparkfp4_scheme scheme = {SPARKFP4_E2M1, SPARKFP4_SCALE_E8M0, 1, 32};
