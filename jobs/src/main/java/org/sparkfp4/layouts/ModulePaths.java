@@ -1,7 +1,9 @@
 package org.sparkfp4.layouts;
 
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.Deque;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -32,7 +34,8 @@ final class ModulePaths {
       "gate_up_proj", List.of("gate_proj", "up_proj"),
       "fused_qkv_a_proj", List.of("q_a_proj", "kv_a_proj_with_mqa"));
 
-  private final Node root = new Node("");
+  /** Every part of a module's path, the root first; walked as a list, since a hostile name may have a million parts. */
+  private final List<Node> nodes = new ArrayList<>();
 
   /** What a module is: NVFP4, or kept in a format of the source, or, where that is null, in high precision. */
   private record Precision(boolean quantized, KeptFormat format) {}
@@ -41,6 +44,7 @@ final class ModulePaths {
    * @throws IllegalArgumentException if modules that runtimes fuse stay in different precisions of the source
    */
   ModulePaths(QuantizationPlan plan) {
+    nodes.add(new Node("", null));
     for (KeptModule kept : plan.kept()) {
       add(kept.module(), new Precision(false, kept.format()));
     }
@@ -53,7 +57,7 @@ final class ModulePaths {
       }
     }
 
-    requireAlike(root, "");
+    nodes.forEach(ModulePaths::requireAlike);
   }
 
   /** Modules that are no NVFP4 layers. */
@@ -74,75 +78,79 @@ final class ModulePaths {
 
   private List<ModulePath> matching(Predicate<Precision> wanted) {
     List<ModulePath> found = new ArrayList<>();
-    collect(root, "", wanted, found);
+    for (Node node : nodes) {
+      // an entry above covers all that is below it
+      if (node.isMixed(wanted)) {
+        collect(node, wanted, found);
+      }
+    }
+
     found.sort(Comparator.comparing(ModulePath::path, new NaturalOrder()));
     return found;
   }
 
   private void add(String module, Precision precision) {
-    Node node = root;
+    Node node = nodes.get(0);
     node.below.add(precision);
     for (String part : module.split("\\.")) {
-      node = node.children.computeIfAbsent(part, Node::new);
+      Node child = node.children.get(part);
+      if (child == null) {
+        child = new Node(part, node);
+        node.children.put(part, child);
+        nodes.add(child);
+      }
+
+      node = child;
       node.below.add(precision);
     }
   }
 
-  private static void collect(Node node, String path, Predicate<Precision> wanted, List<ModulePath> found) {
+  private static void collect(Node node, Predicate<Precision> wanted, List<ModulePath> found) {
     for (Node child : node.children.values()) {
-      if (child.below.stream().noneMatch(wanted)) {
+      if (!child.isWhole(wanted)) {
         continue;
       }
 
-      String below = join(path, child.name);
-      if (!child.below.stream().allMatch(wanted)) {
-        collect(child, below, wanted, found);
-      } else if (child.children.isEmpty()) {
-        found.add(new ModulePath(below, ModulePath.Extent.MODULE));
+      if (child.children.isEmpty()) {
+        found.add(new ModulePath(child.path(), ModulePath.Extent.MODULE));
       } else {
-        boolean shared = isPrefixOfOthers(child, node, wanted);
-        found.add(new ModulePath(below, shared ? ModulePath.Extent.BELOW : ModulePath.Extent.PREFIX));
+        boolean shared = isPrefixOfOthers(child, wanted);
+        found.add(new ModulePath(child.path(), shared ? ModulePath.Extent.BELOW : ModulePath.Extent.PREFIX));
       }
     }
 
     // a runtime that undoes no fusion asks for the fused name: as where q, k and v are kept, but not the output
     FUSED.forEach((name, parts) -> {
-      if (parts.stream().allMatch(part ->
-          node.children.containsKey(part) && node.children.get(part).below.stream().allMatch(wanted))) {
-        found.add(new ModulePath(join(path, name), ModulePath.Extent.MODULE));
+      List<Node> present = node.children(parts);
+      if (present.size() == parts.size() && present.stream().allMatch(part -> part.isWhole(wanted))) {
+        found.add(new ModulePath(node.path(name), ModulePath.Extent.MODULE));
       }
     });
   }
 
-  /** Whether names that begin as the child's may be of other modules; indices of layers always may, and so may no name. */
-  private static boolean isPrefixOfOthers(Node child, Node parent, Predicate<Precision> wanted) {
-    return child.name.isEmpty()
-        || Character.isDigit(child.name.charAt(0))
-        || parent.children.values().stream()
-            .anyMatch(other -> !other.below.stream().allMatch(wanted) && other.name.startsWith(child.name));
+  /** Whether names that begin as the node's may be of other modules; indices of layers always may, and so may no name. */
+  private static boolean isPrefixOfOthers(Node node, Predicate<Precision> wanted) {
+    return node.name.isEmpty()
+        || Character.isDigit(node.name.charAt(0))
+        || node.parent.children.values().stream()
+            .anyMatch(other -> !other.isWhole(wanted) && other.name.startsWith(node.name));
   }
 
   /** Runtimes give a fused module one precision. What is quantized in part was chosen so. */
-  private static void requireAlike(Node node, String path) {
-    for (Map.Entry<String, List<String>> fused : FUSED.entrySet()) {
-      List<Node> parts = fused.getValue().stream().map(node.children::get).filter(part -> part != null).toList();
-      requireAlike(parts, path, fused.getKey());
-    }
-
-    for (Node child : node.children.values()) {
-      if (child.name.equals(EXPERTS)) {
-        requireAlike(List.of(child), path, EXPERTS);
-      }
-
-      requireAlike(child, join(path, child.name));
-    }
+  private static void requireAlike(Node node) {
+    FUSED.forEach((name, parts) -> requireAlike(node, node.children(parts), name));
+    requireAlike(node, node.children(List.of(EXPERTS)), EXPERTS);
   }
 
-  private static void requireAlike(List<Node> parts, String path, String fused) {
+  private static void requireAlike(Node node, List<Node> parts, String fused) {
+    if (parts.isEmpty()) {
+      return;
+    }
+
     Set<Precision> precisions = new LinkedHashSet<>();
     parts.forEach(part -> precisions.addAll(part.below));
     if (precisions.size() > 1 && precisions.stream().noneMatch(Precision::quantized)) {
-      throw new IllegalArgumentException("Cannot keep the source's precision in " + path + ": runtimes fuse its "
+      throw new IllegalArgumentException("Cannot keep the source's precision in " + node.path() + ": runtimes fuse its "
           + String.join(", ", parts.stream().map(part -> part.name).toList()) + " into " + fused
           + ", which has one, and the source stores them as "
           + String.join(" and ", precisions.stream().map(ModulePaths::text).toList())
@@ -157,18 +165,61 @@ final class ModulePaths {
         : format.scheme() + (format.staticActivations() ? " with an input_scale" : "");
   }
 
-  private static String join(String path, String name) {
-    return path.isEmpty() ? name : path + "." + name;
-  }
-
   /** A part of module paths, and the precisions of the modules there and below. */
   private static final class Node {
     private final String name;
-    private final Map<String, Node> children = new LinkedHashMap<>();
+    private final Node parent;
+    private final Map<String, Node> children = new LinkedHashMap<>(2);
     private final Set<Precision> below = new LinkedHashSet<>(2);
 
-    Node(String name) {
+    /** @param parent null of the root */
+    Node(String name, Node parent) {
       this.name = name;
+      this.parent = parent;
+    }
+
+    /** The children that have these names, as far as there are any. */
+    List<Node> children(List<String> names) {
+      List<Node> found = new ArrayList<>();
+      for (String name : names) {
+        Node child = children.get(name);
+        if (child != null) {
+          found.add(child);
+        }
+      }
+
+      return found;
+    }
+
+    /** Whether all modules below are wanted. */
+    boolean isWhole(Predicate<Precision> wanted) {
+      for (Precision precision : below) {
+        if (!wanted.test(precision)) {
+          return false;
+        }
+      }
+
+      return true;
+    }
+
+    /** Whether some modules below are wanted, and others not; of the root, which no entry names, always. */
+    boolean isMixed(Predicate<Precision> wanted) {
+      return parent == null || !isWhole(wanted) && !isWhole(wanted.negate());
+    }
+
+    String path() {
+      return parent == null ? "" : parent.path(name);
+    }
+
+    /** The path of a child of this name, be there one or not. */
+    String path(String child) {
+      Deque<String> parts = new ArrayDeque<>();
+      parts.addFirst(child);
+      for (Node node = this; node.parent != null; node = node.parent) {
+        parts.addFirst(node.name);
+      }
+
+      return String.join(".", parts);
     }
   }
 }

@@ -12,8 +12,12 @@ public final class Hostile {
   /** What a parser allocates for an empty file: its tables, buffers and the exception with its stack. */
   private static final long BYTES_FOR_NOTHING = 4 << 20;
 
-  /** Objects of Java for a byte of JSON: the shortest entries become maps, lists and strings of a few fields each. */
-  private static final long BYTES_FOR_BYTE = 256;
+  /**
+   * Objects of Java for a byte of JSON: the shortest entries, and the parts of names, become maps, lists and strings of a
+   * few fields each, and a fuzzer's hooks box what they look at. What grows with the square of a file is above this by
+   * the few thousand bytes that a fuzzer tries.
+   */
+  private static final long BYTES_FOR_BYTE = 1024;
 
   private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 

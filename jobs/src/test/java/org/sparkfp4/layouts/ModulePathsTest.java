@@ -17,6 +17,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.sparkfp4.checkpoint.LocatedTensor;
 import org.sparkfp4.checkpoint.SyntheticModel;
+import org.sparkfp4.fuzz.Hostile;
 import org.sparkfp4.jobs.synthetic.SyntheticHeaders;
 import org.sparkfp4.plan.ConfigFile;
 import org.sparkfp4.plan.KeptModule;
@@ -194,6 +195,16 @@ class ModulePathsTest {
         .containsExactly("layers.1.*", "layers.2.other*", "layers.2.shared.*");
     assertThat(new ModulePaths(plan).unquantized()).extracting(ModulePath::nameOrRegex)
         .containsExactly("re:^layers\\.1\\..*", "re:^layers\\.2\\.other\\..*", "re:^layers\\.2\\.shared\\..*");
+  }
+
+  /** A name of a hostile file: no stack of calls for its parts, nor a text for each. */
+  @Test
+  void nameOfVeryManyPartsCostsWhatItsLengthIs() {
+    String deep = "a.".repeat(20_000);
+    QuantizationPlan plan = plan(List.of(deep + "up"), List.of("a.up", deep + "down"));
+
+    Hostile.read(2 * deep.length(), () ->
+        assertThat(new ModulePaths(plan).unquantized()).extracting(ModulePath::path).containsExactly(deep + "up"));
   }
 
   private static QuantizationPlan plan(List<String> kept, List<String> quantized) {

@@ -30,13 +30,12 @@ class ModelFuzz {
   @FuzzTest
   void model(byte[] data) {
     byte[][] files = Hostile.split(data, 2);
-    Hostile.read(data.length, () -> {
-      List<LocatedTensor> tensors = tensors(files[0]);
-      JsonNode config = Checkpoint.parseConfig("model", new ByteArrayInputStream(files[1]));
-      for (String name : List.of("modelopt", "compressed-tensors")) {
-        plan(tensors, config, Layouts.named(name));
-      }
-    });
+    for (String layout : List.of("modelopt", "compressed-tensors")) {
+      Hostile.read(data.length, () -> plan(
+          tensors(files[0]),
+          Checkpoint.parseConfig("model", new ByteArrayInputStream(files[1])),
+          Layouts.named(layout)));
+    }
   }
 
   private static void plan(List<LocatedTensor> tensors, JsonNode config, Layout layout) {
