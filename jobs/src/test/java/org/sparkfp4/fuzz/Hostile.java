@@ -12,12 +12,11 @@ public final class Hostile {
   /** What a parser allocates for an empty file: its tables, buffers and the exception with its stack. */
   private static final long BYTES_FOR_NOTHING = 4 << 20;
 
-  /**
-   * Objects of Java for a byte of JSON: the shortest entries, and the parts of names, become maps, lists and strings of a
-   * few fields each, and a fuzzer's hooks box what they look at. What grows with the square of a file is above this by
-   * the few thousand bytes that a fuzzer tries.
-   */
+  /** Objects of Java for a byte of JSON: the shortest entries, and the parts of names, become maps, lists and strings. */
   private static final long BYTES_FOR_BYTE = 1024;
+
+  /** What a fuzzer's hooks allocate beside: they box and encode both sides of every comparison and of every map's lookup. */
+  private static final long HOOKS = System.getenv("JAZZER_FUZZ") == null ? 1 : 16;
 
   private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 
@@ -35,7 +34,7 @@ public final class Hostile {
    * @param bytes of the file
    */
   public static void read(int bytes, Reading reading) {
-    long limit = BYTES_FOR_NOTHING + BYTES_FOR_BYTE * bytes;
+    long limit = BYTES_FOR_NOTHING + HOOKS * BYTES_FOR_BYTE * bytes;
     long allocated = allocated(reading);
     if (allocated > limit) {
       // the first time Java loads the classes that it needs
