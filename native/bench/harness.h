@@ -16,7 +16,7 @@ constexpr double kGiga = 1e9;
 
 struct Work {
   std::string name;
-  double bytes_moved;  // an element, read and written
+  double bytes_moved;  // an element, read and written; of products, operations
   std::function<void()> run;
   std::vector<double> seconds;
 
@@ -70,9 +70,10 @@ inline void measure(std::vector<Work> &works, int rounds, int repeats) {
   }
 }
 
-// The tables of bf16 by tier, of all sources, of the scale searches, of keys, and of layouts.
+// The tables of bf16 by tier, of all sources, of the scale searches, of keys, of layouts, and of products.
 void bench_bf16(int rounds);
 void bench_sources(int rounds);
 void bench_search(int rounds);
 void bench_keys(int rounds);
 void bench_layouts(int rounds);
+void bench_products(int rounds);

@@ -1,5 +1,5 @@
 // Rates of the kernels on one core, beside memcpy in the same run. Prints Markdown tables.
-// usage: sparkfp4-bench [ROUNDS [bf16|sources|search|keys|layouts|all [scalar|avx2|avx512]]]
+// usage: sparkfp4-bench [ROUNDS [bf16|sources|search|keys|layouts|products|all [scalar|avx2|avx512]]]
 #include <cstring>
 
 #include "harness.h"
@@ -11,9 +11,10 @@ int main(int argc, char **argv) {
   only_tier = argc > 3 ? argv[3] : "";
   bool known = all || std::strcmp(part, "bf16") == 0 || std::strcmp(part, "sources") == 0 ||
                std::strcmp(part, "search") == 0 || std::strcmp(part, "keys") == 0 ||
-               std::strcmp(part, "layouts") == 0;
+               std::strcmp(part, "layouts") == 0 || std::strcmp(part, "products") == 0;
   if (rounds < 1 || !known) {
-    std::fprintf(stderr, "usage: sparkfp4-bench [ROUNDS [bf16|sources|search|keys|layouts|all [scalar|avx2|avx512]]]\n");
+    std::fprintf(stderr, "usage: sparkfp4-bench [ROUNDS [bf16|sources|search|keys|layouts|products|all "
+                         "[scalar|avx2|avx512]]]\n");
     return 2;
   }
 
@@ -35,6 +36,10 @@ int main(int argc, char **argv) {
 
   if (all || std::strcmp(part, "layouts") == 0) {
     bench_layouts(rounds);
+  }
+
+  if (all || std::strcmp(part, "products") == 0) {
+    bench_products(rounds);
   }
 
   return 0;

@@ -1,6 +1,7 @@
 package org.sparkfp4.calibration;
 
 import org.sparkfp4.formats.Nvfp4;
+import org.sparkfp4.kernels.ProductKernel;
 
 /**
  * Sums over the tokens of one input, of a band of its columns. Counts are exact; the sums are of doubles, whose order
@@ -31,16 +32,17 @@ final class BandSums implements Partial {
    * @param first first column
    * @param width columns, a multiple of 16
    * @param cols K
+   * @param products what multiplies matrices, for a full Hessian
    */
-  BandSums(int first, int width, int cols, HessianKind hessian) {
+  BandSums(int first, int width, int cols, HessianKind hessian, ProductKernel products) {
     this.first = first;
     this.width = width;
     this.cols = cols;
     this.squares = new double[width];
     this.local = hessian == HessianKind.NONE ? null : new double[width * Nvfp4.BLOCK];
     if (hessian == HessianKind.FULL) {
-      fullProducts = new OuterProducts(first, width, cols);
-      heldOutProducts = new OuterProducts(first, width, cols);
+      fullProducts = new OuterProducts(first, width, cols, products);
+      heldOutProducts = new OuterProducts(first, width, cols, products);
     }
   }
 
@@ -162,7 +164,10 @@ final class BandSums implements Partial {
     return local;
   }
 
-  /** Σx xᵀ of the tokens that are not held out, {@code [width, cols - first]}; null where it is not asked for. */
+  /**
+   * Σx xᵀ of the tokens that are not held out, {@code [width, cols - first]}, of which those from the diagonal on count;
+   * null where it is not asked for.
+   */
   double[] full() {
     return full;
   }

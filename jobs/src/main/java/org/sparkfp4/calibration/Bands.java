@@ -44,7 +44,7 @@ final class Bands {
 
     if (hessian == HessianKind.FULL) {
       // the tokens' own and the held-out ones', and the chunks in front of them
-      sums += 2 * Double.BYTES * ((width + OuterProducts.CHUNK) * input.cols() + OuterProducts.CHUNK * width);
+      sums += 2 * Double.BYTES * (width + OuterProducts.CHUNK) * input.cols();
     }
 
     return input.entries() * sums;

@@ -38,6 +38,7 @@ public final class Calibration {
   private final ModelModules model;
   private final CalibrationPlan plan;
   private final String commit;
+  private final String tier;
   private final String producer;
 
   /**
@@ -45,6 +46,7 @@ public final class Calibration {
    *
    * @param model the model that the activations are of, or null if it is not known
    * @param commit how files get their names, as {@link org.sparkfp4.output.Storage#of} takes it
+   * @param tier of the processor's kernels, as {@link org.sparkfp4.kernels.ProductKernels#forTier} takes it
    * @param producer the product's name and version
    * @throws IllegalArgumentException if source and model do not go together
    */
@@ -54,8 +56,9 @@ public final class Calibration {
       ModelModules model,
       HessianKind hessian,
       String commit,
+      String tier,
       String producer) {
-    this(spark, source, model, new CalibrationPlanner(hessian, model).plan(source), commit, producer);
+    this(spark, source, model, new CalibrationPlanner(hessian, model).plan(source), commit, tier, producer);
   }
 
   Calibration(
@@ -64,6 +67,7 @@ public final class Calibration {
       ModelModules model,
       CalibrationPlan plan,
       String commit,
+      String tier,
       String producer) {
     this.spark = spark;
     this.conf = spark.sessionState().newHadoopConf();
@@ -71,6 +75,7 @@ public final class Calibration {
     this.model = model;
     this.plan = plan;
     this.commit = commit;
+    this.tier = tier;
     this.producer = producer;
   }
 
@@ -115,7 +120,7 @@ public final class Calibration {
     JavaPairRDD<EntryBand, Partial> partials = null;
     for (int band = 0; band < passes; band++) {
       JavaPairRDD<EntryBand, Partial> pass =
-          rows.mapPartitionsToPair(new SlabReduction(shared, configuration, band));
+          rows.mapPartitionsToPair(new SlabReduction(shared, configuration, band, tier));
       partials = partials == null ? pass : partials.union(pass);
     }
 

@@ -54,18 +54,18 @@ final class EntrySums {
 
   /** Fills a row of Σx xᵀ over the held-out tokens or the others, all K columns of it. */
   void productRow(boolean heldOut, int row, double[] into) {
-    BandSums own = bands.floorEntry(row).getValue();
-    for (BandSums band : bands.headMap(own.first()).values()) {
+    for (BandSums band : bands.headMap(row, true).values()) {
       // what is left of the diagonal is there as its mirror image
       double[] sums = heldOut ? band.heldOut() : band.full();
       int stride = band.cols() - band.first();
-      for (int j = 0; j < band.width(); j++) {
-        into[band.first() + j] = sums[j * stride + row - band.first()];
+      int end = band.first() + band.width();
+      for (int j = band.first(); j < Math.min(row, end); j++) {
+        into[j] = sums[(j - band.first()) * stride + row - band.first()];
+      }
+
+      if (row < end) {
+        System.arraycopy(sums, (row - band.first()) * stride + row - band.first(), into, row, band.cols() - row);
       }
     }
-
-    int stride = own.cols() - own.first();
-    System.arraycopy(
-        heldOut ? own.heldOut() : own.full(), (row - own.first()) * stride, into, own.first(), stride);
   }
 }

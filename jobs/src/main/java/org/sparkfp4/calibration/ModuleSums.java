@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import org.sparkfp4.kernels.ProductKernel;
 import scala.Tuple2;
 
 /** The sums of one input's band while its tokens are read; of experts, one for each that a token went to. */
@@ -13,6 +14,7 @@ final class ModuleSums {
   private static final double LARGEST = Math.sqrt(Float.MAX_VALUE);
 
   private final CalibrationPlan plan;
+  private final ProductKernel products;
   private final InputModule input;
   private final int band;
   private final int first;
@@ -21,9 +23,11 @@ final class ModuleSums {
   private final double[] x;
   private Partial.Refused refused;
 
-  ModuleSums(CalibrationPlan plan, InputModule input, int band) {
+  /** @param products what multiplies matrices, for a full Hessian */
+  ModuleSums(CalibrationPlan plan, InputModule input, int band, ProductKernel products) {
     int all = plan.bands().width(input);
     this.plan = plan;
+    this.products = products;
     this.input = input;
     this.band = band;
     this.first = band * all;
@@ -85,7 +89,7 @@ final class ModuleSums {
   }
 
   private BandSums sums(int expert) {
-    return sums.computeIfAbsent(expert, key -> new BandSums(first, width, input.cols(), plan.hessian()));
+    return sums.computeIfAbsent(expert, key -> new BandSums(first, width, input.cols(), plan.hessian(), products));
   }
 
   private void requireUsable(ActivationSlab slab, int token) {

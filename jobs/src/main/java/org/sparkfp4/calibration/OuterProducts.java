@@ -1,19 +1,22 @@
 package org.sparkfp4.calibration;
 
-import org.ejml.data.DMatrixRMaj;
-import org.ejml.dense.row.mult.MatrixMatrixMult_DDRM;
+import org.sparkfp4.kernels.MatrixView;
+import org.sparkfp4.kernels.ProductKernel;
 
 /**
- * Sums {@code x xᵀ} over tokens: some of its rows, each from the first of these columns on. Tokens are gathered in
- * chunks, for products of matrices read a sum once a chunk and not once a token.
+ * Sums {@code x xᵀ} over tokens: some of its rows, each from the first of these columns on, right of its diagonal. Tokens
+ * are gathered in chunks, for products of matrices read a sum once a chunk and not once a token.
  */
 final class OuterProducts {
   static final int CHUNK = 32;
 
+  /** Rows that are summed up from the first one's diagonal on. */
+  private static final int STRIP = 64;
+
   private final int first;
-  private final DMatrixRMaj sums;
-  private final DMatrixRMaj rows;
-  private final DMatrixRMaj cols;
+  private final ProductKernel kernel;
+  private final MatrixView sums;
+  private final MatrixView chunk;
   private int tokens;
 
   /**
@@ -21,36 +24,37 @@ final class OuterProducts {
    * @param width number of rows
    * @param cols one past the last column
    */
-  OuterProducts(int first, int width, int cols) {
+  OuterProducts(int first, int width, int cols, ProductKernel kernel) {
+    int all = cols - first;
     this.first = first;
-    this.sums = new DMatrixRMaj(width, cols - first);
-    this.rows = new DMatrixRMaj(CHUNK, width);
-    this.cols = new DMatrixRMaj(CHUNK, cols - first);
+    this.kernel = kernel;
+    this.sums = MatrixView.of(new double[Math.multiplyExact(width, all)], width, all);
+    this.chunk = MatrixView.of(new double[CHUNK * all], CHUNK, all);
   }
 
   void add(double[] x) {
-    System.arraycopy(x, first, rows.data, tokens * rows.numCols, rows.numCols);
-    System.arraycopy(x, first, cols.data, tokens * cols.numCols, cols.numCols);
+    System.arraycopy(x, first, chunk.values(), tokens * chunk.cols(), chunk.cols());
     tokens++;
     if (tokens == CHUNK) {
       flush();
     }
   }
 
-  /** The sums so far, row by row. */
+  /** The sums so far, row by row; those left of the diagonal are not all there. */
   double[] sums() {
     flush();
-    return sums.data;
+    return sums.values();
   }
 
   private void flush() {
-    if (tokens > 0) {
-      rows.reshape(tokens, rows.numCols, true);
-      cols.reshape(tokens, cols.numCols, true);
-      MatrixMatrixMult_DDRM.multAddTransA_reorder(rows, cols, sums);
-      rows.reshape(CHUNK, rows.numCols, true);
-      cols.reshape(CHUNK, cols.numCols, true);
-      tokens = 0;
+    for (int row = 0; row < sums.rows(); row += STRIP) {
+      int rows = Math.min(STRIP, sums.rows() - row);
+      int cols = sums.cols() - row;
+      kernel.add(
+          chunk.part(0, row, tokens, rows).transposed(), chunk.part(0, row, tokens, cols),
+          sums.part(row, row, rows, cols));
     }
+
+    tokens = 0;
   }
 }

@@ -12,6 +12,8 @@ import org.apache.spark.api.java.function.PairFlatMapFunction;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.Row;
 import org.apache.spark.util.SerializableConfiguration;
+import org.sparkfp4.kernels.ProductKernel;
+import org.sparkfp4.kernels.ProductKernels;
 import scala.Tuple2;
 
 /**
@@ -24,16 +26,20 @@ final class SlabReduction implements PairFlatMapFunction<Iterator<Row>, EntryBan
   private final Broadcast<CalibrationPlan> plan;
   private final Broadcast<SerializableConfiguration> conf;
   private final int band;
+  private final String tier;
 
-  SlabReduction(Broadcast<CalibrationPlan> plan, Broadcast<SerializableConfiguration> conf, int band) {
+  /** @param tier of the processor's kernels, as {@link ProductKernels#forTier} takes it */
+  SlabReduction(Broadcast<CalibrationPlan> plan, Broadcast<SerializableConfiguration> conf, int band, String tier) {
     this.plan = plan;
     this.conf = conf;
     this.band = band;
+    this.tier = tier;
   }
 
   @Override
   public Iterator<Tuple2<EntryBand, Partial>> call(Iterator<Row> rows) {
-    return new Sums(rows, plan.value(), conf.value().value(), band);
+    ProductKernel products = plan.value().hessian() == HessianKind.FULL ? ProductKernels.forTier(tier) : null;
+    return new Sums(rows, plan.value(), conf.value().value(), band, products);
   }
 
   private static final class Sums implements Iterator<Tuple2<EntryBand, Partial>> {
@@ -41,14 +47,16 @@ final class SlabReduction implements PairFlatMapFunction<Iterator<Row>, EntryBan
     private final CalibrationPlan plan;
     private final Configuration conf;
     private final int band;
+    private final ProductKernel products;
     private final Queue<Tuple2<EntryBand, Partial>> ready = new ArrayDeque<>();
     private ModuleSums current;
 
-    Sums(Iterator<Row> rows, CalibrationPlan plan, Configuration conf, int band) {
+    Sums(Iterator<Row> rows, CalibrationPlan plan, Configuration conf, int band, ProductKernel products) {
       this.rows = rows;
       this.plan = plan;
       this.conf = conf;
       this.band = band;
+      this.products = products;
     }
 
     @Override
@@ -75,7 +83,7 @@ final class SlabReduction implements PairFlatMapFunction<Iterator<Row>, EntryBan
 
         if (current == null || current.input() != input) {
           finish();
-          current = band < plan.bands().count(input) ? new ModuleSums(plan, input, band) : null;
+          current = band < plan.bands().count(input) ? new ModuleSums(plan, input, band, products) : null;
         }
 
         if (current != null && !current.isRefused()) {

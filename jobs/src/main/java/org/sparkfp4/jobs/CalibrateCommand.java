@@ -13,6 +13,7 @@ import org.sparkfp4.calibration.ModelModules;
 import org.sparkfp4.calibration.StatisticsSummary;
 import org.sparkfp4.checkpoint.Checkpoint;
 import org.sparkfp4.files.RawFileSystem;
+import org.sparkfp4.kernels.KernelChoice;
 import org.sparkfp4.output.BadSourceException;
 import org.sparkfp4.output.Storage;
 import org.sparkfp4.progress.ProgressView;
@@ -83,6 +84,11 @@ final class CalibrateCommand implements Callable<Integer> {
 
     SparkSession spark = Session.start("sparkfp4 calibrate");
     RunSettings settings = RunSettings.of(spark);
+    String tier = settings.kernels().tier();
+    if (kind == HessianKind.FULL) {
+      KernelProbe.require(spark, KernelChoice.cpu(tier));
+    }
+
     Configuration conf = spark.sessionState().newHadoopConf();
     Path folder = RawFileSystem.qualified(conf, output);
     if (activations.input != null) {
@@ -95,7 +101,7 @@ final class CalibrateCommand implements Callable<Integer> {
         activations.input != null
             ? new ActivationFiles(spark, activations.input)
             : new ActivationTable(spark, activations.table),
-        model(conf), kind, settings.commit(), "Spark FP4 " + Version.current());
+        model(conf), kind, settings.commit(), tier, "Spark FP4 " + Version.current());
     ProgressView view = ProgressView.of(verbosity.progress(settings.progress()));
     try {
       spec.commandLine().getOut()

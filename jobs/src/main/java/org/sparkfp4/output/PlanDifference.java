@@ -15,8 +15,9 @@ import org.sparkfp4.plan.StatisticsOptions;
 final class PlanDifference {
   private PlanDifference() {}
 
+  /** @param options null where the output does not say what was asked for */
   static String between(String input, PlanOptions options, List<SourceFile> sources, QuantizationPlan plan) {
-    if (!options.equals(plan.options())) {
+    if (options != null && !options.equals(plan.options())) {
       return between(options, plan.options());
     }
 

@@ -48,7 +48,7 @@ abstract class CalibrationRuns {
 
   void run(ActivationSource source, HessianKind hessian, ModelModules model, boolean overwrite)
       throws IOException {
-    new Calibration(spark, source, model, hessian, "auto", "test").run(
+    new Calibration(spark, source, model, hessian, "auto", "auto", "test").run(
         FileSystem.getLocal(new Configuration()).getRaw(), new org.apache.hadoop.fs.Path(output.toUri()), overwrite,
         ProgressView.of("off"));
   }

@@ -132,7 +132,7 @@ class CalibrationTest extends CalibrationRuns {
       assertThat(plan.shards()).isEqualTo(2);
       assertThat(plan.bands().count(plan.inputs().get(MODULE))).isGreaterThan(2);
       Path other = folder.resolve("other");
-      new Calibration(spark, shuffled(source), null, plan, "auto", "test").run(
+      new Calibration(spark, shuffled(source), null, plan, "auto", "java", "test").run(
           FileSystem.getLocal(new Configuration()).getRaw(), new org.apache.hadoop.fs.Path(other.toUri()), false,
           ProgressView.of("off"));
       requireSame(whole, new StatisticsFiles(other));

@@ -80,6 +80,17 @@ class OutputFolderTest {
   }
 
   @Test
+  void aCheckpointThatDoesNotSayWhatWasAskedForIsRefused() throws IOException {
+    QuantizationPlan plan = plan("a", "experts", 1);
+    Manifest manifest =
+        new Manifest("p", "a", plan.input(), "f", null, plan.sources(), List.of(record(0, "a", 4)), List.of());
+    Files.write(temporary.resolve(Manifest.FILE), JSON.writeValueAsBytes(manifest));
+    assertThatThrownBy(() -> output.requireSamePlan(plan("b", "experts", 2), CONF))
+        .hasMessageContaining("it holds a checkpoint of another plan")
+        .hasMessageContaining("source file model.safetensors changed");
+  }
+
+  @Test
   void shardsAreFinishedWhenRecordedForThisPlanAndOfTheRecordedLength() throws IOException {
     QuantizationPlan plan = plan("a", "experts", 1);
     output.staging().write(record(0, "a", 4));

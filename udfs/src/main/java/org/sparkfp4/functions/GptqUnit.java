@@ -5,6 +5,7 @@ import org.apache.arrow.memory.util.MemoryUtil;
 import org.sparkfp4.formats.Weighting;
 import org.sparkfp4.gptq.Compensation;
 import org.sparkfp4.gptq.LayerInputs;
+import org.sparkfp4.kernels.ProductKernels;
 
 /** Makes units of rows that GPTQ may encode. */
 final class GptqUnit {
@@ -13,6 +14,7 @@ final class GptqUnit {
   /**
    * A unit; what it knows of its inputs is in the importance, if that is long enough.
    *
+   * @param tier of the processor, which multiplies matrices
    * @throws IllegalArgumentException as {@link WeightUnit} does, or if a value of a Hessian cannot be
    */
   static WeightUnit of(
@@ -21,6 +23,7 @@ final class GptqUnit {
       Float amax,
       ImportanceBytes importance,
       double damping,
+      String tier,
       NativeScratch scratch) {
     if (cols == null || importance == null || importance.length() != LayerInputs.bytes(cols)) {
       return new WeightUnit(segments, cols, amax, importance);
@@ -32,6 +35,6 @@ final class GptqUnit {
     inputs.writeLocal(MemoryUtil.directBuffer(local.memoryAddress(), Math.toIntExact(bytes)));
     return new WeightUnit(
         segments, cols, amax, new ImportanceBytes(local.memoryAddress(), bytes),
-        () -> new Compensation(inputs, damping));
+        () -> new Compensation(inputs, damping, ProductKernels.forTier(tier)));
   }
 }

@@ -21,7 +21,7 @@ import org.sparkfp4.kernels.KernelChoice;
  * {@link Nvfp4Quantize} with a weighted search.
  *
  * <p>The result is that of {@link Nvfp4Quantize} with gptq_rows behind it: for each member, its rows if its codes are
- * GPTQ's, else 0. It runs on the CPU alone, in Java: the tier is that of the search.
+ * GPTQ's, else 0. It runs on the CPU alone.
  */
 public final class Nvfp4Gptq implements
     UDF10<byte[], byte[], byte[], byte[], byte[], byte[], String, Long, Float, byte[], Row>, ArrowUdf {
@@ -61,7 +61,7 @@ public final class Nvfp4Gptq implements
       byte[][] scales = {scale0, scale1, scale2};
       WeightUnit unit = GptqUnit.of(
           Segments.copied(members, scales, scheme, scratch), cols, amax, ImportanceBytes.copied(importance, scratch),
-          damping, scratch);
+          damping, kernel.kernel().tier(), scratch);
       EncodedBytes bytes = EncodedBytes.of(unit, kernel.kernel(), recipe, ScaleSearch.WEIGHTED, scratch);
       WeightUnit.Encoded encoded = bytes.encoded();
       return RowFactory.create(bytes.packed(), bytes.scales(), encoded.amax(), encoded.sumSquares(),

@@ -68,7 +68,8 @@ final class QuantizeEvaluator implements ArrowEvaluator {
   private UnitFactory factory(NativeScratch scratch) {
     return damping == null
         ? WeightUnit::new
-        : (segments, cols, amax, importance) -> GptqUnit.of(segments, cols, amax, importance, damping, scratch);
+        : (segments, cols, amax, importance) ->
+            GptqUnit.of(segments, cols, amax, importance, damping, kernel.tier(), scratch);
   }
 
   /** All units first, because the buffers of a column must be large enough before its first value is written. */

@@ -7,25 +7,29 @@ import org.sparkfp4.formats.ErrorSums;
 import org.sparkfp4.formats.Nvfp4;
 import org.sparkfp4.formats.Nvfp4Recipe;
 import org.sparkfp4.formats.WeightRows;
+import org.sparkfp4.kernels.ProductKernel;
 
 /**
  * Gives encoded weights other codes under the same scales, such that errors make up for each other, where that holds
  * for inputs that had no say in it.
  */
 public final class Compensation {
-  /** Rows that are worked on at once: their errors stay in the cache. */
-  private static final int TILE = 64;
+  /** Rows that are worked on at once: what is done once a tile, such as reading a Hessian, is little beside their products. */
+  private static final int TILE = 128;
 
   private final LayerInputs inputs;
+  private final ProductKernel kernel;
   private final Optional<NearestPlane> plane;
 
   /**
    * @param inputs the layers' common inputs
    * @param damping what is added to the Hessian's diagonal, in units of its mean
+   * @param kernel what multiplies matrices; all give the same codes
    */
-  public Compensation(LayerInputs inputs, double damping) {
+  public Compensation(LayerInputs inputs, double damping, ProductKernel kernel) {
     this.inputs = inputs;
-    this.plane = inputs.factor(damping).map(NearestPlane::new);
+    this.kernel = kernel;
+    this.plane = inputs.factor(damping, kernel).map(factor -> new NearestPlane(factor, kernel));
   }
 
   /**
@@ -43,7 +47,7 @@ public final class Compensation {
       return Optional.empty();
     }
 
-    OutputError error = inputs.heldOutError();
+    OutputError error = inputs.heldOutError(kernel);
     ByteBuffer compensated = ByteBuffer.allocate(packed.remaining());
     double before = 0;
     double after = 0;

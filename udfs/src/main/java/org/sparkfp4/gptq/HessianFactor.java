@@ -2,10 +2,11 @@ package org.sparkfp4.gptq;
 
 import java.nio.FloatBuffer;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
-import org.ejml.data.DMatrixRMaj;
-import org.ejml.dense.row.decomposition.chol.CholeskyDecompositionBlock_DDRM;
+import org.sparkfp4.kernels.MatrixView;
+import org.sparkfp4.kernels.ProductKernel;
 
 /**
  * The upper triangular M with {@code M Mᵀ = H + λI}, H being the mean of x xᵀ over a layer's inputs.
@@ -20,12 +21,14 @@ final class HessianFactor {
   /** Columns of a panel. */
   static final int PANEL = 128;
 
-  private static final int CHOLESKY_BLOCK = 64;
+  /** Columns of a panel that are found one by one, before what they say of the others is taken off at once. */
+  private static final int STRIP = 16;
+
   private static final double MORE_DAMPING = 10;
 
-  private final List<DMatrixRMaj> panels;
+  private final List<MatrixView> panels;
 
-  private HessianFactor(List<DMatrixRMaj> panels) {
+  private HessianFactor(List<MatrixView> panels) {
     this.panels = panels;
   }
 
@@ -36,60 +39,121 @@ final class HessianFactor {
    * @param hessian [K, K], symmetric and finite
    * @param damping λ in units of the mean of H's diagonal
    */
-  static Optional<HessianFactor> of(FloatBuffer hessian, int cols, double damping) {
-    Optional<HessianFactor> factor = factor(hessian, cols, damping);
-    return factor.isPresent() ? factor : factor(hessian, cols, MORE_DAMPING * damping);
+  static Optional<HessianFactor> of(FloatBuffer hessian, int cols, double damping, ProductKernel kernel) {
+    Optional<HessianFactor> factor = factor(hessian, cols, damping, kernel);
+    return factor.isPresent() ? factor : factor(hessian, cols, MORE_DAMPING * damping, kernel);
   }
 
-  private static Optional<HessianFactor> factor(FloatBuffer hessian, int cols, double damping) {
+  /**
+   * The panels of {@value #PANEL} columns, transposed: [columns, one past the last column], a column of M a row, zero
+   * beyond its diagonal.
+   */
+  List<MatrixView> panels() {
+    return panels;
+  }
+
+  /** Cholesky's decomposition from the last panel on: it depends on those behind it alone. */
+  private static Optional<HessianFactor> factor(
+      FloatBuffer hessian, int cols, double damping, ProductKernel kernel) {
     double trace = 0;
     for (int i = 0; i < cols; i++) {
       trace += hessian.get(i * cols + i);
     }
 
-    // with rows and columns reversed, the lower factor of the usual decomposition is the upper one that is wanted
-    DMatrixRMaj reversed = new DMatrixRMaj(cols, cols);
-    for (int i = 0; i < cols; i++) {
-      for (int j = 0; j < cols; j++) {
-        reversed.data[(cols - 1 - i) * cols + cols - 1 - j] = hessian.get(i * cols + j);
-      }
-    }
-
     double added = damping * trace / cols;
-    for (int i = 0; i < cols; i++) {
-      int at = i * cols + i;
-      reversed.data[at] = reversed.data[at] == 0 ? 1 : reversed.data[at] + added;
+    List<MatrixView> fromTheLast = new ArrayList<>();
+    for (int first = (cols - 1) / PANEL * PANEL; first >= 0; first -= PANEL) {
+      int end = Math.min(cols, first + PANEL);
+      MatrixView panel = rows(hessian, cols, first, end, added);
+      MatrixView known = MatrixView.of(new double[panel.values().length], panel.rows(), panel.cols());
+      for (MatrixView later : fromTheLast) {
+        kernel.add(
+            later.part(0, first, later.rows(), end - first).transposed(), later.part(0, 0, later.rows(), end), known);
+      }
+
+      subtract(known, panel);
+      if (!factor(panel, first, kernel)) {
+        return Optional.empty();
+      }
+
+      fromTheLast.add(panel);
     }
 
-    CholeskyDecompositionBlock_DDRM cholesky = new CholeskyDecompositionBlock_DDRM(CHOLESKY_BLOCK);
-    return cholesky.decompose(reversed)
-        ? Optional.of(new HessianFactor(panels(cholesky.getT(), cols)))
-        : Optional.empty();
+    Collections.reverse(fromTheLast);
+    return Optional.of(new HessianFactor(fromTheLast));
   }
 
-  /** A panel holds its columns down to their diagonal. */
-  private static List<DMatrixRMaj> panels(DMatrixRMaj lower, int cols) {
-    List<DMatrixRMaj> panels = new ArrayList<>();
-    for (int first = 0; first < cols; first += PANEL) {
-      int end = Math.min(cols, first + PANEL);
-      DMatrixRMaj panel = new DMatrixRMaj(end, end - first);
-      for (int i = 0; i < end; i++) {
-        for (int j = Math.max(i, first); j < end; j++) {
-          panel.data[i * panel.numCols + j - first] = lower.data[(cols - 1 - i) * cols + cols - 1 - j];
-        }
+  /** Rows of H + λI, up to the last one's diagonal. */
+  private static MatrixView rows(FloatBuffer hessian, int cols, int first, int end, double added) {
+    double[] values = new double[Math.multiplyExact(end - first, end)];
+    for (int i = first; i < end; i++) {
+      int row = (i - first) * end;
+      for (int j = 0; j <= i; j++) {
+        values[row + j] = hessian.get(i * cols + j);
       }
 
-      panels.add(panel);
+      values[row + i] = values[row + i] == 0 ? 1 : values[row + i] + added;
     }
 
-    return panels;
+    return MatrixView.of(values, end - first, end);
   }
 
   /**
-   * The panels of {@value #PANEL} columns, each [one past its last column, columns]: rows from the first on, zero below
-   * the diagonal.
+   * Makes columns of M of the rows of H less what later panels say of them.
+   *
+   * @return whether H is positive definite as far as these columns tell
    */
-  List<DMatrixRMaj> panels() {
-    return panels;
+  private static boolean factor(MatrixView panel, int first, ProductKernel kernel) {
+    for (int begin = (panel.rows() - 1) / STRIP * STRIP; begin >= 0; begin -= STRIP) {
+      int end = Math.min(panel.rows(), begin + STRIP);
+      MatrixView strip = panel.part(begin, 0, end - begin, first + end);
+      MatrixView later = panel.part(end, 0, panel.rows() - end, first + end);
+      MatrixView known = MatrixView.of(new double[strip.rows() * strip.cols()], strip.rows(), strip.cols());
+      kernel.add(later.part(0, first + begin, later.rows(), end - begin).transposed(), later, known);
+      subtract(known, strip);
+      if (!factorOneByOne(strip, first + begin)) {
+        return false;
+      }
+    }
+
+    return true;
+  }
+
+  private static boolean factorOneByOne(MatrixView strip, int first) {
+    double[] values = strip.values();
+    for (int column = strip.rows() - 1; column >= 0; column--) {
+      int at = strip.offset() + column * strip.rowStride();
+      double square = values[at + first + column];
+      if (!(square > 0)) {
+        return false;
+      }
+
+      double root = Math.sqrt(square);
+      for (int i = 0; i <= first + column; i++) {
+        values[at + i] /= root;
+      }
+
+      for (int other = 0; other < column; other++) {
+        int to = strip.offset() + other * strip.rowStride();
+        double entry = values[at + first + other];
+        for (int i = 0; i <= first + other; i++) {
+          values[to + i] -= entry * values[at + i];
+        }
+      }
+    }
+
+    return true;
+  }
+
+  /** Takes sums off, of which those beyond a row's diagonal say nothing. */
+  private static void subtract(MatrixView sums, MatrixView from) {
+    int beyond = from.cols() - from.rows();
+    for (int row = 0; row < from.rows(); row++) {
+      int sum = sums.offset() + row * sums.rowStride();
+      int at = from.offset() + row * from.rowStride();
+      for (int i = 0; i <= beyond + row; i++) {
+        from.values()[at + i] -= sums.values()[sum + i];
+      }
+    }
   }
 }

@@ -1,7 +1,7 @@
 package org.sparkfp4.gptq;
 
-import org.ejml.data.DMatrixRMaj;
-import org.ejml.dense.row.mult.MatrixMatrixMult_DDRM;
+import org.sparkfp4.kernels.MatrixView;
+import org.sparkfp4.kernels.ProductKernel;
 
 /**
  * Chooses codes column by column, under scales that are fixed: of column j the one that makes {@code (e M)_j²} least,
@@ -10,45 +10,41 @@ import org.ejml.dense.row.mult.MatrixMatrixMult_DDRM;
  */
 final class NearestPlane {
   private final HessianFactor factor;
+  private final ProductKernel kernel;
 
-  NearestPlane(HessianFactor factor) {
+  NearestPlane(HessianFactor factor, ProductKernel kernel) {
     this.factor = factor;
+    this.kernel = kernel;
   }
 
   /** Sets all codes of a tile. */
   void encode(WeightTile tile) {
     int first = 0;
-    for (DMatrixRMaj panel : factor.panels()) {
+    for (MatrixView panel : factor.panels()) {
       encode(tile, panel, first);
-      first += panel.numCols;
+      first += panel.rows();
     }
   }
 
-  private static void encode(WeightTile tile, DMatrixRMaj panel, int first) {
+  private void encode(WeightTile tile, MatrixView panel, int first) {
     int rows = tile.rows();
-    int width = panel.numCols;
-    DMatrixRMaj sums = new DMatrixRMaj(width, rows);
-    DMatrixRMaj errors = tile.errors();
-    if (first > 0) {
-      // what the columns before the panel have to say, for all of it at once
-      panel.reshape(first, width, true);
-      errors.reshape(first, rows, true);
-      MatrixMatrixMult_DDRM.multTransA_reorder(panel, errors, sums);
-      panel.reshape(first + width, width, true);
-      errors.reshape(tile.cols(), rows, true);
-    }
-
+    int width = panel.rows();
+    MatrixView errors = tile.errors();
+    double[] sums = new double[width * rows];
+    // what the columns before the panel have to say, for all of it at once
+    kernel.add(
+        panel.part(0, 0, width, first), errors.part(0, 0, first, rows), MatrixView.of(sums, width, rows));
     for (int j = 0; j < width; j++) {
       int col = first + j;
-      double diagonal = panel.data[col * width + j];
+      double diagonal = panel.at(j, col);
       for (int row = 0; row < rows; row++) {
-        tile.round(row, col, sums.data[j * rows + row] / diagonal);
+        tile.round(row, col, sums[j * rows + row] / diagonal);
       }
 
       for (int later = j + 1; later < width; later++) {
-        double entry = panel.data[col * width + later];
+        double entry = panel.at(later, col);
         for (int row = 0; row < rows; row++) {
-          sums.data[later * rows + row] += entry * errors.data[col * rows + row];
+          sums[later * rows + row] += entry * errors.values()[col * rows + row];
         }
       }
     }

@@ -1,8 +1,8 @@
 package org.sparkfp4.gptq;
 
-import org.ejml.data.DMatrixRMaj;
 import org.sparkfp4.formats.E2M1;
 import org.sparkfp4.formats.Nvfp4;
+import org.sparkfp4.kernels.MatrixView;
 
 /**
  * Some rows of a weight and their codes, column after column: what is said of an element is at {@code column * rows +
@@ -14,7 +14,7 @@ final class WeightTile {
   private final float[] weights;
   private final float[] factors;
   private final byte[] codes;
-  private final DMatrixRMaj errors;
+  private final double[] errors;
 
   WeightTile(int rows, int cols) {
     this(rows, cols, new float[rows * cols], new float[rows * (cols / Nvfp4.BLOCK)]);
@@ -26,7 +26,7 @@ final class WeightTile {
     this.weights = weights;
     this.factors = factors;
     this.codes = new byte[rows * cols];
-    this.errors = new DMatrixRMaj(cols, rows);
+    this.errors = new double[cols * rows];
   }
 
   /** The same weights and scales; codes of its own, none set. */
@@ -59,7 +59,7 @@ final class WeightTile {
   void setCode(int row, int col, int code) {
     int at = col * rows + row;
     codes[at] = (byte) code;
-    errors.data[at] = (double) weights[at] - E2M1.decode(code) * factors[col / Nvfp4.BLOCK * rows + row];
+    errors[at] = (double) weights[at] - E2M1.decode(code) * factors[col / Nvfp4.BLOCK * rows + row];
   }
 
   /** Rounds an element, moved by {@code shift}, to the nearest value under its block's scale. */
@@ -69,7 +69,7 @@ final class WeightTile {
   }
 
   /** The errors so far, w less what its code stands for: [K, rows]. */
-  DMatrixRMaj errors() {
-    return errors;
+  MatrixView errors() {
+    return MatrixView.of(errors, cols, rows);
   }
 }

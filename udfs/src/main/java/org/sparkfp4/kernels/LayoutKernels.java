@@ -1,6 +1,5 @@
 package org.sparkfp4.kernels;
 
-import java.util.Arrays;
 import java.util.List;
 
 /** The layout kernels of the devices and tiers that {@link Nvfp4Kernels} has. */
@@ -40,9 +39,7 @@ public final class LayoutKernels {
       return CUDA;
     }
 
-    return Arrays.stream(NativeKernel.Tier.values())
-        .filter(tier -> tier.title().equals(chosen.tier()))
-        .findFirst()
+    return NativeKernel.Tier.named(chosen.tier())
         .<LayoutKernel>map(tier -> new NativeLayoutKernel(new CpuLayoutCalls(tier)))
         .orElseGet(JavaLayoutKernel::new);
   }

@@ -1,5 +1,7 @@
 package org.sparkfp4.kernels;
 
+import java.util.Arrays;
+import java.util.Optional;
 import org.sparkfp4.formats.CodeType;
 import org.sparkfp4.formats.ElementType;
 import org.sparkfp4.formats.ErrorSums;
@@ -26,6 +28,11 @@ final class NativeKernel implements Nvfp4Kernel {
 
     String title() {
       return title;
+    }
+
+    /** The tier of a title, unless it is that of Java or of a device. */
+    static Optional<Tier> named(String title) {
+      return Arrays.stream(values()).filter(tier -> tier.title.equals(title)).findFirst();
     }
   }
 

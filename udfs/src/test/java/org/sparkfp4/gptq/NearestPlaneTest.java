@@ -13,8 +13,11 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.sparkfp4.formats.E2M1;
+import org.sparkfp4.kernels.ProductKernel;
+import org.sparkfp4.kernels.ProductKernels;
 
 class NearestPlaneTest {
+  private static final ProductKernel KERNEL = ProductKernels.forTier("auto");
   private static final double DAMPING = 0.05;
   private static final int ROWS = 12;
 
@@ -26,7 +29,7 @@ class NearestPlaneTest {
     FloatBuffer hessian = inputs(4 * cols, cols, random).hessian(0, 4 * cols);
     WeightTile tile = tile(cols, random);
     WeightTile same = copy(tile);
-    new NearestPlane(HessianFactor.of(hessian, cols, DAMPING).orElseThrow()).encode(tile);
+    plane(hessian, cols, KERNEL).encode(tile);
     encodeByInverse(same, hessian);
 
     int different = 0;
@@ -38,7 +41,7 @@ class NearestPlaneTest {
 
     // a sum in another order may fall to the other side of a midpoint, and what follows with it
     assertThat(different).isLessThanOrEqualTo(ROWS * cols / 500);
-    OutputError error = new OutputError(hessian, cols);
+    OutputError error = new OutputError(hessian, cols, KERNEL);
     assertThat(error.of(tile)).isCloseTo(error.of(same), within(0.01 * error.of(same)));
   }
 
@@ -73,7 +76,7 @@ class NearestPlaneTest {
       double[] shift = new double[cols];
       for (int j = 0; j < cols; j++) {
         tile.round(row, j, shift[j]);
-        double error = (tile.errors().get(j, row) + shift[j]) / upper[j][j];
+        double error = (tile.errors().at(j, row) + shift[j]) / upper[j][j];
         for (int later = j + 1; later < cols; later++) {
           shift[later] -= error * upper[j][later];
         }
@@ -88,8 +91,8 @@ class NearestPlaneTest {
     Inputs inputs = inputs(8 * cols, cols, random);
     WeightTile tile = tile(cols, random);
     WeightTile rounded = copy(tile);
-    new NearestPlane(HessianFactor.of(inputs.hessian(0, 6 * cols), cols, DAMPING).orElseThrow()).encode(tile);
-    OutputError error = new OutputError(inputs.hessian(6 * cols, 8 * cols), cols);
+    plane(inputs.hessian(0, 6 * cols), cols, KERNEL).encode(tile);
+    OutputError error = new OutputError(inputs.hessian(6 * cols, 8 * cols), cols, KERNEL);
 
     assertThat(error.of(tile)).isLessThan(0.7 * error.of(rounded));
   }
@@ -105,14 +108,14 @@ class NearestPlaneTest {
       for (int row = 0; row < ROWS; row++) {
         double output = 0;
         for (int col = 0; col < cols; col++) {
-          output += tile.errors().get(col, row) * inputs.value(token, col);
+          output += tile.errors().at(col, row) * inputs.value(token, col);
         }
 
         sum += output * output;
       }
     }
 
-    assertThat(new OutputError(inputs.hessian(0, 20), cols).of(tile)).isCloseTo(sum / 20, within(1e-6 * sum));
+    assertThat(new OutputError(inputs.hessian(0, 20), cols, KERNEL).of(tile)).isCloseTo(sum / 20, within(1e-6 * sum));
   }
 
   @Test
@@ -120,16 +123,21 @@ class NearestPlaneTest {
     int cols = 208;
     Random random = new Random(5);
     FloatBuffer hessian = inputs(2 * cols, cols, random).hessian(0, 2 * cols);
-    WeightTile tile = tile(cols, random);
-    new NearestPlane(HessianFactor.of(hessian, cols, DAMPING).orElseThrow()).encode(tile);
-    CRC32 codes = new CRC32();
-    for (int row = 0; row < ROWS; row++) {
-      for (int col = 0; col < cols; col++) {
-        codes.update(tile.code(row, col));
+    WeightTile weights = tile(cols, random);
+    for (ProductKernel kernel : ProductKernels.available()) {
+      WeightTile tile = weights.withoutCodes();
+      plane(hessian, cols, kernel).encode(tile);
+      CRC32 codes = new CRC32();
+      for (int row = 0; row < ROWS; row++) {
+        for (int col = 0; col < cols; col++) {
+          codes.update(tile.code(row, col));
+        }
       }
-    }
 
-    assertThat(codes.getValue()).isEqualTo(332438433L);
+      assertThat(codes.getValue()).as(kernel.tier()).isEqualTo(332438433L);
+      assertThat(new OutputError(hessian, cols, kernel).of(tile)).as(kernel.tier())
+          .isEqualTo(new OutputError(hessian, cols, KERNEL).of(tile));
+    }
   }
 
   @Test
@@ -143,7 +151,7 @@ class NearestPlaneTest {
     FloatBuffer hessian = Inputs.rotated(3 * cols, 1, scales, random).hessian(0, 3 * cols);
     WeightTile tile = tile(cols, random);
     WeightTile rounded = copy(tile);
-    new NearestPlane(HessianFactor.of(hessian, cols, DAMPING).orElseThrow()).encode(tile);
+    plane(hessian, cols, KERNEL).encode(tile);
 
     for (int row = 0; row < ROWS; row++) {
       assertThat(tile.code(row, 0)).isEqualTo(rounded.code(row, 0));
@@ -156,9 +164,13 @@ class NearestPlaneTest {
     int cols = 16;
     FloatBuffer slightlyOff = diagonal(cols);
     slightlyOff.put(1, 1.2f).put(cols, 1.2f);
-    assertThat(HessianFactor.of(slightlyOff, cols, 0.3)).isPresent();
-    assertThat(HessianFactor.of(slightlyOff, cols, 0.05)).isPresent();
-    assertThat(HessianFactor.of(slightlyOff, cols, 0.01)).isEmpty();
+    assertThat(HessianFactor.of(slightlyOff, cols, 0.3, KERNEL)).isPresent();
+    assertThat(HessianFactor.of(slightlyOff, cols, 0.05, KERNEL)).isPresent();
+    assertThat(HessianFactor.of(slightlyOff, cols, 0.01, KERNEL)).isEmpty();
+  }
+
+  private static NearestPlane plane(FloatBuffer hessian, int cols, ProductKernel kernel) {
+    return new NearestPlane(HessianFactor.of(hessian, cols, DAMPING, kernel).orElseThrow(), kernel);
   }
 
   private static FloatBuffer diagonal(int cols) {
