@@ -35,7 +35,7 @@ final class Bands {
     return (input.cols() + width - 1) / width;
   }
 
-  private long bytes(InputModule input, long width) {
+  private long bytes(InputModule input, int width) {
     long blocks = width / Nvfp4.BLOCK;
     long sums = blocks * BLOCK_BYTES + BlockAmaxHistogram.BINS * (long) Long.BYTES;
     if (hessian != HessianKind.NONE) {
@@ -44,7 +44,7 @@ final class Bands {
 
     if (hessian == HessianKind.FULL) {
       // the tokens' own and the held-out ones', and the chunks in front of them
-      sums += 2 * Double.BYTES * (width + OuterProducts.CHUNK) * input.cols();
+      sums += 2L * Double.BYTES * (width + OuterProducts.chunk(width)) * input.cols();
     }
 
     return input.entries() * sums;

@@ -8,7 +8,8 @@ import org.sparkfp4.kernels.ProductKernel;
  * are gathered in chunks, for products of matrices read a sum once a chunk and not once a token.
  */
 final class OuterProducts {
-  static final int CHUNK = 32;
+  private static final int LEAST_CHUNK = 32;
+  private static final int MOST_CHUNK = 128;
 
   /** Rows that are summed up from the first one's diagonal on. */
   private static final int STRIP = 64;
@@ -29,13 +30,23 @@ final class OuterProducts {
     this.first = first;
     this.kernel = kernel;
     this.sums = MatrixView.of(new double[Math.multiplyExact(width, all)], width, all);
-    this.chunk = MatrixView.of(new double[CHUNK * all], CHUNK, all);
+    this.chunk = MatrixView.of(new double[chunk(width) * all], chunk(width), all);
+  }
+
+  /**
+   * Tokens of a chunk: many, for sums that no cache holds are read and written once a chunk; but a small share of the
+   * memory that the sums themselves take, unless these are few.
+   *
+   * @param width number of rows
+   */
+  static int chunk(int width) {
+    return Math.max(LEAST_CHUNK, Math.min(MOST_CHUNK, width / 4));
   }
 
   void add(double[] x) {
     System.arraycopy(x, first, chunk.values(), tokens * chunk.cols(), chunk.cols());
     tokens++;
-    if (tokens == CHUNK) {
+    if (tokens == chunk.rows()) {
       flush();
     }
   }
