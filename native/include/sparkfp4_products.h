@@ -2,7 +2,7 @@
  * Products of matrices in binary64, for what GPTQ and a calibration sum up.
  *
  * Each element is the sum of its products in one order, and each product and each sum is rounded: every tier gives the
- * same bits. That is why no tier fuses the two, at half of the rate that a processor could have.
+ * same bits, but for those of a NaN. That is why no tier fuses the two, at half of the rate that a processor could have.
  */
 #ifndef SPARKFP4_PRODUCTS_H
 #define SPARKFP4_PRODUCTS_H

@@ -48,6 +48,14 @@ class Products {
 
   // [depth, cols] as [depth, kCols], with zeros where b ends.
   static void pack(const double *b, int64_t stride, int64_t depth, int64_t cols, double *strip) {
+    if (cols == kCols) {
+      for (int64_t k = 0; k < depth; k++) {
+        std::memcpy(strip + k * kCols, b + k * stride, kCols * sizeof(double));
+      }
+
+      return;
+    }
+
     for (int64_t k = 0; k < depth; k++) {
       std::memcpy(strip + k * kCols, b + k * stride, static_cast<size_t>(cols) * sizeof(double));
       std::memset(strip + k * kCols + cols, 0, static_cast<size_t>(kCols - cols) * sizeof(double));

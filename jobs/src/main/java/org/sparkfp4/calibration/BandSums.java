@@ -1,7 +1,6 @@
 package org.sparkfp4.calibration;
 
 import org.sparkfp4.formats.Nvfp4;
-import org.sparkfp4.kernels.ProductKernel;
 
 /**
  * Sums over the tokens of one input, of a band of its columns. Counts are exact; the sums are of doubles, whose order
@@ -32,17 +31,17 @@ final class BandSums implements Partial {
    * @param first first column
    * @param width columns, a multiple of 16
    * @param cols K
-   * @param products what multiplies matrices, for a full Hessian
+   * @param workspace of a full Hessian's sums; null for the other kinds
    */
-  BandSums(int first, int width, int cols, HessianKind hessian, ProductKernel products) {
+  BandSums(int first, int width, int cols, HessianKind hessian, HessianWorkspace workspace) {
     this.first = first;
     this.width = width;
     this.cols = cols;
     this.squares = new double[width];
     this.local = hessian == HessianKind.NONE ? null : new double[width * Nvfp4.BLOCK];
     if (hessian == HessianKind.FULL) {
-      fullProducts = new OuterProducts(first, width, cols, products);
-      heldOutProducts = new OuterProducts(first, width, cols, products);
+      fullProducts = new OuterProducts(first, width, cols, workspace);
+      heldOutProducts = new OuterProducts(first, width, cols, workspace);
     }
   }
 

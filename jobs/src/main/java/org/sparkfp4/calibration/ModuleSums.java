@@ -5,7 +5,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import org.sparkfp4.kernels.ProductKernel;
 import scala.Tuple2;
 
 /** The sums of one input's band while its tokens are read; of experts, one for each that a token went to. */
@@ -14,7 +13,7 @@ final class ModuleSums {
   private static final double LARGEST = Math.sqrt(Float.MAX_VALUE);
 
   private final CalibrationPlan plan;
-  private final ProductKernel products;
+  private final HessianWorkspace workspace;
   private final InputModule input;
   private final int band;
   private final int first;
@@ -23,11 +22,11 @@ final class ModuleSums {
   private final double[] x;
   private Partial.Refused refused;
 
-  /** @param products what multiplies matrices, for a full Hessian */
-  ModuleSums(CalibrationPlan plan, InputModule input, int band, ProductKernel products) {
+  /** @param workspace of full Hessians' sums; null for the other kinds */
+  ModuleSums(CalibrationPlan plan, InputModule input, int band, HessianWorkspace workspace) {
     int all = plan.bands().width(input);
     this.plan = plan;
-    this.products = products;
+    this.workspace = workspace;
     this.input = input;
     this.band = band;
     this.first = band * all;
@@ -89,7 +88,7 @@ final class ModuleSums {
   }
 
   private BandSums sums(int expert) {
-    return sums.computeIfAbsent(expert, key -> new BandSums(first, width, input.cols(), plan.hessian(), products));
+    return sums.computeIfAbsent(expert, key -> new BandSums(first, width, input.cols(), plan.hessian(), workspace));
   }
 
   private void requireUsable(ActivationSlab slab, int token) {
@@ -113,10 +112,14 @@ final class ModuleSums {
     List<Tuple2<EntryBand, Partial>> partials = new ArrayList<>();
     if (refused != null) {
       partials.add(new Tuple2<>(key(0), refused));
-      return partials;
+    } else {
+      sums.forEach((expert, sum) -> partials.add(new Tuple2<>(key(expert), sum.finish())));
     }
 
-    sums.forEach((expert, sum) -> partials.add(new Tuple2<>(key(expert), sum.finish())));
+    if (workspace != null) {
+      workspace.memory().close();
+    }
+
     return partials;
   }
 

@@ -1,7 +1,6 @@
 package org.sparkfp4.calibration;
 
 import org.sparkfp4.kernels.MatrixView;
-import org.sparkfp4.kernels.ProductKernel;
 
 /**
  * Sums {@code x xᵀ} over tokens: some of its rows, each from the first of these columns on, right of its diagonal. Tokens
@@ -15,7 +14,7 @@ final class OuterProducts {
   private static final int STRIP = 64;
 
   private final int first;
-  private final ProductKernel kernel;
+  private final HessianWorkspace workspace;
   private final MatrixView sums;
   private final MatrixView chunk;
   private int tokens;
@@ -25,12 +24,12 @@ final class OuterProducts {
    * @param width number of rows
    * @param cols one past the last column
    */
-  OuterProducts(int first, int width, int cols, ProductKernel kernel) {
+  OuterProducts(int first, int width, int cols, HessianWorkspace workspace) {
     int all = cols - first;
     this.first = first;
-    this.kernel = kernel;
-    this.sums = MatrixView.of(new double[Math.multiplyExact(width, all)], width, all);
-    this.chunk = MatrixView.of(new double[chunk(width) * all], chunk(width), all);
+    this.workspace = workspace;
+    this.sums = workspace.memory().matrix(width, all);
+    this.chunk = workspace.memory().matrix(chunk(width), all);
   }
 
   /**
@@ -44,7 +43,7 @@ final class OuterProducts {
   }
 
   void add(double[] x) {
-    System.arraycopy(x, first, chunk.values(), tokens * chunk.cols(), chunk.cols());
+    chunk.setRow(tokens, x, first, chunk.cols());
     tokens++;
     if (tokens == chunk.rows()) {
       flush();
@@ -54,14 +53,20 @@ final class OuterProducts {
   /** The sums so far, row by row; those left of the diagonal are not all there. */
   double[] sums() {
     flush();
-    return sums.values();
+    double[] values = new double[Math.multiplyExact(sums.rows(), sums.cols())];
+    sums.values().get(0, values);
+    return values;
   }
 
   private void flush() {
+    if (tokens == 0) {
+      return;
+    }
+
     for (int row = 0; row < sums.rows(); row += STRIP) {
       int rows = Math.min(STRIP, sums.rows() - row);
       int cols = sums.cols() - row;
-      kernel.add(
+      workspace.kernel().add(
           chunk.part(0, row, tokens, rows).transposed(), chunk.part(0, row, tokens, cols),
           sums.part(row, row, rows, cols));
     }

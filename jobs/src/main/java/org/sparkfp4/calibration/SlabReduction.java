@@ -8,12 +8,11 @@ import java.util.Iterator;
 import java.util.NoSuchElementException;
 import java.util.Queue;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.function.PairFlatMapFunction;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.Row;
 import org.apache.spark.util.SerializableConfiguration;
-import org.sparkfp4.kernels.ProductKernel;
-import org.sparkfp4.kernels.ProductKernels;
 import scala.Tuple2;
 
 /**
@@ -28,7 +27,7 @@ final class SlabReduction implements PairFlatMapFunction<Iterator<Row>, EntryBan
   private final int band;
   private final String tier;
 
-  /** @param tier of the processor's kernels, as {@link ProductKernels#forTier} takes it */
+  /** @param tier of the processor's kernels, as {@link HessianWorkspace} takes it */
   SlabReduction(Broadcast<CalibrationPlan> plan, Broadcast<SerializableConfiguration> conf, int band, String tier) {
     this.plan = plan;
     this.conf = conf;
@@ -38,8 +37,9 @@ final class SlabReduction implements PairFlatMapFunction<Iterator<Row>, EntryBan
 
   @Override
   public Iterator<Tuple2<EntryBand, Partial>> call(Iterator<Row> rows) {
-    ProductKernel products = plan.value().hessian() == HessianKind.FULL ? ProductKernels.forTier(tier) : null;
-    return new Sums(rows, plan.value(), conf.value().value(), band, products);
+    HessianWorkspace workspace =
+        plan.value().hessian() == HessianKind.FULL ? HessianWorkspace.open(TaskContext.get(), tier) : null;
+    return new Sums(rows, plan.value(), conf.value().value(), band, workspace);
   }
 
   private static final class Sums implements Iterator<Tuple2<EntryBand, Partial>> {
@@ -47,16 +47,16 @@ final class SlabReduction implements PairFlatMapFunction<Iterator<Row>, EntryBan
     private final CalibrationPlan plan;
     private final Configuration conf;
     private final int band;
-    private final ProductKernel products;
+    private final HessianWorkspace workspace;
     private final Queue<Tuple2<EntryBand, Partial>> ready = new ArrayDeque<>();
     private ModuleSums current;
 
-    Sums(Iterator<Row> rows, CalibrationPlan plan, Configuration conf, int band, ProductKernel products) {
+    Sums(Iterator<Row> rows, CalibrationPlan plan, Configuration conf, int band, HessianWorkspace workspace) {
       this.rows = rows;
       this.plan = plan;
       this.conf = conf;
       this.band = band;
-      this.products = products;
+      this.workspace = workspace;
     }
 
     @Override
@@ -83,7 +83,7 @@ final class SlabReduction implements PairFlatMapFunction<Iterator<Row>, EntryBan
 
         if (current == null || current.input() != input) {
           finish();
-          current = band < plan.bands().count(input) ? new ModuleSums(plan, input, band, products) : null;
+          current = band < plan.bands().count(input) ? new ModuleSums(plan, input, band, workspace) : null;
         }
 
         if (current != null && !current.isRefused()) {

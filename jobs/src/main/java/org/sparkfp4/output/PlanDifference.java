@@ -33,7 +33,9 @@ final class PlanDifference {
       }
     }
 
-    return "another version of the byte format, another config.json, or other statistics";
+    return options == null
+        ? "what was asked for is not recorded there"
+        : "another version of the byte format, another config.json, or other statistics";
   }
 
   /** By the names that the command line has for them. */

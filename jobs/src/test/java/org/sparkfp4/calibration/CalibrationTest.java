@@ -9,9 +9,11 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.spark.sql.Row;
@@ -139,6 +141,50 @@ class CalibrationTest extends CalibrationRuns {
     } finally {
       spark.conf().unset("spark.fp4.slabBytes");
     }
+  }
+
+  /** Chunks of 32 tokens and of more, rows in strips, bands of which the last is narrow. */
+  @Test
+  void wideInputsHaveTheirProductsInBandsOfAnyWidth() throws IOException {
+    int cols = 656;
+    Activations x = Activations.random(TOKENS, cols, 3);
+    write("a.safetensors", Map.of(MODULE + ".input", x.bf16()));
+    ActivationFiles source = new ActivationFiles(spark, input.toString());
+    Set<Integer> widths = new HashSet<>();
+    for (long taskBytes : new long[] {128L << 20, 5L << 20, 1L << 20, 1}) {
+      CalibrationPlan plan = new CalibrationPlanner(HessianKind.FULL, null, taskBytes, 1).plan(source);
+      widths.add(plan.bands().width(plan.inputs().get(MODULE)));
+      Path folder = this.folder.resolve("statistics-" + taskBytes);
+      new Calibration(spark, source, null, plan, "auto", "auto", "test").run(
+          FileSystem.getLocal(new Configuration()).getRaw(), new org.apache.hadoop.fs.Path(folder.toUri()), false,
+          ProgressView.of("off"));
+      requireProducts(new StatisticsFiles(folder), x, cols);
+    }
+
+    assertThat(widths).hasSize(4).contains(cols, 16);
+  }
+
+  private static void requireProducts(StatisticsFiles statistics, Activations x, int cols) throws IOException {
+    double[] sums = new double[cols * cols];
+    int tokens = 0;
+    for (int token = 0; token < TOKENS; token++) {
+      if (token % 8 != 7) {
+        tokens++;
+        for (int i = 0; i < cols; i++) {
+          for (int j = 0; j < cols; j++) {
+            sums[i * cols + j] += (double) x.values()[token][i] * x.values()[token][j];
+          }
+        }
+      }
+    }
+
+    float[] hessian = statistics.floats(MODULE, "hessian");
+    double worst = 0;
+    for (int i = 0; i < cols * cols; i++) {
+      worst = Math.max(worst, Math.abs(hessian[i] - sums[i] / tokens));
+    }
+
+    assertThat(worst).isLessThan(1e-6);
   }
 
   /** The same rows in other partitions and another order. */

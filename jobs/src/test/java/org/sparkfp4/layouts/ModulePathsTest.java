@@ -197,6 +197,13 @@ class ModulePathsTest {
         .containsExactly("re:^layers\\.1\\..*", "re:^layers\\.2\\.other\\..*", "re:^layers\\.2\\.shared\\..*");
   }
 
+  @Test
+  void namesThatBeginWithADotKeepIt() {
+    QuantizationPlan plan = plan(List.of(".a.up", "a.0"), List.of(".a.down", "a.1"));
+
+    assertThat(new ModulePaths(plan).unquantized()).extracting(ModulePath::path).containsExactly(".a.up", "a.0");
+  }
+
   /** A name of a hostile file: no stack of calls for its parts, nor a text for each. */
   @Test
   void nameOfVeryManyPartsCostsWhatItsLengthIs() {

@@ -88,6 +88,8 @@ class OutputFolderTest {
     assertThatThrownBy(() -> output.requireSamePlan(plan("b", "experts", 2), CONF))
         .hasMessageContaining("it holds a checkpoint of another plan")
         .hasMessageContaining("source file model.safetensors changed");
+    assertThatThrownBy(() -> output.requireSamePlan(plan("b", "experts", 1), CONF))
+        .hasMessageContaining("what was asked for is not recorded there");
   }
 
   @Test

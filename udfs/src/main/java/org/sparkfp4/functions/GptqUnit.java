@@ -35,6 +35,6 @@ final class GptqUnit {
     inputs.writeLocal(MemoryUtil.directBuffer(local.memoryAddress(), Math.toIntExact(bytes)));
     return new WeightUnit(
         segments, cols, amax, new ImportanceBytes(local.memoryAddress(), bytes),
-        () -> new Compensation(inputs, damping, ProductKernels.forTier(tier)));
+        () -> new Compensation(inputs, damping, ProductKernels.forTier(tier), scratch.allocator()));
   }
 }

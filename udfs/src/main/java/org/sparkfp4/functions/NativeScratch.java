@@ -15,6 +15,10 @@ final class NativeScratch implements AutoCloseable {
     this.allocator = allocator;
   }
 
+  BufferAllocator allocator() {
+    return allocator;
+  }
+
   ArrowBuf take(long bytes) {
     ArrowBuf buffer = allocator.buffer(bytes);
     buffers.add(buffer);

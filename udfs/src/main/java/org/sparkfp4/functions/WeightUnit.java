@@ -120,19 +120,20 @@ final class WeightUnit {
 
   private void compensate(
       Nvfp4Recipe recipe, float globalScale, long packed, long scales, ErrorSums[] sums, long[] gptqRows) {
-    Compensation better = compensation.get();
-    long before = 0;
-    for (int member = 0; member < rows.length; member++) {
-      Optional<ErrorSums> improved = better.improve(
-          weights(member), rows[member], recipe,
-          buffer(packed + before * (cols / 2), rows[member] * (cols / 2)),
-          buffer(scales + before * (cols / Nvfp4.BLOCK), rows[member] * (cols / Nvfp4.BLOCK)), globalScale);
-      if (improved.isPresent()) {
-        sums[member] = improved.get();
-        gptqRows[member] = rows[member];
-      }
+    try (Compensation better = compensation.get()) {
+      long before = 0;
+      for (int member = 0; member < rows.length; member++) {
+        Optional<ErrorSums> improved = better.improve(
+            weights(member), rows[member], recipe,
+            buffer(packed + before * (cols / 2), rows[member] * (cols / 2)),
+            buffer(scales + before * (cols / Nvfp4.BLOCK), rows[member] * (cols / Nvfp4.BLOCK)), globalScale);
+        if (improved.isPresent()) {
+          sums[member] = improved.get();
+          gptqRows[member] = rows[member];
+        }
 
-      before += rows[member];
+        before += rows[member];
+      }
     }
   }
 

@@ -3,33 +3,52 @@ package org.sparkfp4.gptq;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Optional;
+import org.apache.arrow.memory.BufferAllocator;
 import org.sparkfp4.formats.ErrorSums;
 import org.sparkfp4.formats.Nvfp4;
 import org.sparkfp4.formats.Nvfp4Recipe;
 import org.sparkfp4.formats.WeightRows;
+import org.sparkfp4.kernels.MatrixMemory;
 import org.sparkfp4.kernels.ProductKernel;
 
 /**
  * Gives encoded weights other codes under the same scales, such that errors make up for each other, where that holds
  * for inputs that had no say in it.
  */
-public final class Compensation {
-  /** Rows that are worked on at once: what is done once a tile, such as reading a Hessian, is little beside their products. */
+public final class Compensation implements AutoCloseable {
+  /** Rows that are worked on at once: what is done once a tile, as to read a Hessian, is little beside their products. */
   private static final int TILE = 128;
 
   private final LayerInputs inputs;
   private final ProductKernel kernel;
+  private final MatrixMemory memory;
   private final Optional<NearestPlane> plane;
 
   /**
    * @param inputs the layers' common inputs
    * @param damping what is added to the Hessian's diagonal, in units of its mean
    * @param kernel what multiplies matrices; all give the same codes
+   * @param allocator of the factor of the inputs' Hessian, and of rows that are worked on
    */
-  public Compensation(LayerInputs inputs, double damping, ProductKernel kernel) {
+  public Compensation(LayerInputs inputs, double damping, ProductKernel kernel, BufferAllocator allocator) {
     this.inputs = inputs;
     this.kernel = kernel;
-    this.plane = inputs.factor(damping, kernel).map(factor -> new NearestPlane(factor, kernel));
+    this.memory = new MatrixMemory(allocator);
+    this.plane = factor(damping);
+  }
+
+  private Optional<NearestPlane> factor(double damping) {
+    try {
+      return inputs.factor(damping, kernel, memory).map(factor -> new NearestPlane(factor, kernel));
+    } catch (RuntimeException | Error e) {
+      memory.close();
+      throw e;
+    }
+  }
+
+  @Override
+  public void close() {
+    memory.close();
   }
 
   /**
@@ -53,13 +72,15 @@ public final class Compensation {
     double after = 0;
     for (long first = 0; first < rows; first += TILE) {
       int count = (int) Math.min(TILE, rows - first);
-      WeightTile tile = new WeightTile(count, inputs.cols());
-      load(tile, first, weights, recipe, packed, scales, globalScale);
-      before += error.of(tile);
-      WeightTile moved = tile.withoutCodes();
-      plane.get().encode(moved);
-      after += error.of(moved);
-      store(moved, compensated);
+      try (MatrixMemory scratch = new MatrixMemory(memory.allocator())) {
+        WeightTile tile = new WeightTile(count, inputs.cols(), scratch);
+        load(tile, first, weights, recipe, packed, scales, globalScale);
+        before += error.of(tile, scratch);
+        WeightTile moved = tile.withoutCodes(scratch);
+        plane.get().encode(moved, scratch);
+        after += error.of(moved, scratch);
+        store(moved, compensated);
+      }
     }
 
     if (!(after < before)) {

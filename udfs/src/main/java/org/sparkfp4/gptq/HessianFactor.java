@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
+import org.sparkfp4.kernels.MatrixMemory;
 import org.sparkfp4.kernels.MatrixView;
 import org.sparkfp4.kernels.ProductKernel;
 
@@ -38,10 +39,17 @@ final class HessianFactor {
    *
    * @param hessian [K, K], symmetric and finite
    * @param damping λ in units of the mean of H's diagonal
+   * @param memory of the factor, which is good until it is closed
    */
-  static Optional<HessianFactor> of(FloatBuffer hessian, int cols, double damping, ProductKernel kernel) {
-    Optional<HessianFactor> factor = factor(hessian, cols, damping, kernel);
-    return factor.isPresent() ? factor : factor(hessian, cols, MORE_DAMPING * damping, kernel);
+  static Optional<HessianFactor> of(
+      FloatBuffer hessian, int cols, double damping, ProductKernel kernel, MatrixMemory memory) {
+    Optional<HessianFactor> factor = factor(hessian, cols, damping, kernel, memory);
+    if (factor.isPresent()) {
+      return factor;
+    }
+
+    memory.close();
+    return factor(hessian, cols, MORE_DAMPING * damping, kernel, memory);
   }
 
   /**
@@ -54,7 +62,7 @@ final class HessianFactor {
 
   /** Cholesky's decomposition from the last panel on: it depends on those behind it alone. */
   private static Optional<HessianFactor> factor(
-      FloatBuffer hessian, int cols, double damping, ProductKernel kernel) {
+      FloatBuffer hessian, int cols, double damping, ProductKernel kernel, MatrixMemory memory) {
     double trace = 0;
     for (int i = 0; i < cols; i++) {
       trace += hessian.get(i * cols + i);
@@ -64,16 +72,19 @@ final class HessianFactor {
     List<MatrixView> fromTheLast = new ArrayList<>();
     for (int first = (cols - 1) / PANEL * PANEL; first >= 0; first -= PANEL) {
       int end = Math.min(cols, first + PANEL);
-      MatrixView panel = rows(hessian, cols, first, end, added);
-      MatrixView known = MatrixView.of(new double[panel.values().length], panel.rows(), panel.cols());
-      for (MatrixView later : fromTheLast) {
-        kernel.add(
-            later.part(0, first, later.rows(), end - first).transposed(), later.part(0, 0, later.rows(), end), known);
-      }
+      MatrixView panel = memory.matrix(end - first, end);
+      try (MatrixMemory scratch = new MatrixMemory(memory.allocator())) {
+        fill(panel, hessian, cols, first, added);
+        MatrixView known = scratch.matrix(end - first, end);
+        for (MatrixView later : fromTheLast) {
+          kernel.add(
+              later.part(0, first, later.rows(), end - first).transposed(), later.part(0, 0, later.rows(), end), known);
+        }
 
-      subtract(known, panel);
-      if (!factor(panel, first, kernel)) {
-        return Optional.empty();
+        subtract(known, panel);
+        if (!factor(panel, first, known, kernel)) {
+          return Optional.empty();
+        }
       }
 
       fromTheLast.add(panel);
@@ -83,32 +94,32 @@ final class HessianFactor {
     return Optional.of(new HessianFactor(fromTheLast));
   }
 
-  /** Rows of H + λI, up to the last one's diagonal. */
-  private static MatrixView rows(FloatBuffer hessian, int cols, int first, int end, double added) {
-    double[] values = new double[Math.multiplyExact(end - first, end)];
-    for (int i = first; i < end; i++) {
-      int row = (i - first) * end;
-      for (int j = 0; j <= i; j++) {
-        values[row + j] = hessian.get(i * cols + j);
+  /** Rows of H + λI, up to their diagonals. */
+  private static void fill(MatrixView panel, FloatBuffer hessian, int cols, int first, double added) {
+    for (int row = 0; row < panel.rows(); row++) {
+      int i = first + row;
+      for (int j = 0; j < i; j++) {
+        panel.set(row, j, hessian.get(i * cols + j));
       }
 
-      values[row + i] = values[row + i] == 0 ? 1 : values[row + i] + added;
+      double diagonal = hessian.get(i * cols + i);
+      panel.set(row, i, diagonal == 0 ? 1 : diagonal + added);
     }
-
-    return MatrixView.of(values, end - first, end);
   }
 
   /**
    * Makes columns of M of the rows of H less what later panels say of them.
    *
+   * @param scratch of the panel's size
    * @return whether H is positive definite as far as these columns tell
    */
-  private static boolean factor(MatrixView panel, int first, ProductKernel kernel) {
+  private static boolean factor(MatrixView panel, int first, MatrixView scratch, ProductKernel kernel) {
     for (int begin = (panel.rows() - 1) / STRIP * STRIP; begin >= 0; begin -= STRIP) {
       int end = Math.min(panel.rows(), begin + STRIP);
       MatrixView strip = panel.part(begin, 0, end - begin, first + end);
       MatrixView later = panel.part(end, 0, panel.rows() - end, first + end);
-      MatrixView known = MatrixView.of(new double[strip.rows() * strip.cols()], strip.rows(), strip.cols());
+      MatrixView known = scratch.part(0, 0, strip.rows(), strip.cols());
+      known.clear();
       kernel.add(later.part(0, first + begin, later.rows(), end - begin).transposed(), later, known);
       subtract(known, strip);
       if (!factorOneByOne(strip, first + begin)) {
@@ -120,39 +131,46 @@ final class HessianFactor {
   }
 
   private static boolean factorOneByOne(MatrixView strip, int first) {
-    double[] values = strip.values();
+    // on arrays, which the compiler makes vectors of
+    double[][] columns = new double[strip.rows()][strip.cols()];
+    for (int column = 0; column < strip.rows(); column++) {
+      strip.getRow(column, columns[column], first + column + 1);
+    }
+
     for (int column = strip.rows() - 1; column >= 0; column--) {
-      int at = strip.offset() + column * strip.rowStride();
-      double square = values[at + first + column];
+      int diagonal = first + column;
+      double square = columns[column][diagonal];
       if (!(square > 0)) {
         return false;
       }
 
       double root = Math.sqrt(square);
-      for (int i = 0; i <= first + column; i++) {
-        values[at + i] /= root;
+      for (int i = 0; i <= diagonal; i++) {
+        columns[column][i] /= root;
       }
 
       for (int other = 0; other < column; other++) {
-        int to = strip.offset() + other * strip.rowStride();
-        double entry = values[at + first + other];
-        for (int i = 0; i <= first + other; i++) {
-          values[to + i] -= entry * values[at + i];
-        }
+        subtract(columns[column], columns[column][first + other], columns[other], first + other + 1);
       }
+
+      strip.setRow(column, columns[column], 0, diagonal + 1);
     }
 
     return true;
+  }
+
+  private static void subtract(double[] column, double entry, double[] from, int count) {
+    for (int i = 0; i < count; i++) {
+      from[i] -= entry * column[i];
+    }
   }
 
   /** Takes sums off, of which those beyond a row's diagonal say nothing. */
   private static void subtract(MatrixView sums, MatrixView from) {
     int beyond = from.cols() - from.rows();
     for (int row = 0; row < from.rows(); row++) {
-      int sum = sums.offset() + row * sums.rowStride();
-      int at = from.offset() + row * from.rowStride();
       for (int i = 0; i <= beyond + row; i++) {
-        from.values()[at + i] -= sums.values()[sum + i];
+        from.set(row, i, from.at(row, i) - sums.at(row, i));
       }
     }
   }

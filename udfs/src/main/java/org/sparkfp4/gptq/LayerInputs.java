@@ -7,13 +7,14 @@ import java.util.Optional;
 import org.apache.arrow.memory.util.MemoryUtil;
 import org.sparkfp4.formats.InvalidImportanceException;
 import org.sparkfp4.formats.Nvfp4;
+import org.sparkfp4.kernels.MatrixMemory;
 import org.sparkfp4.kernels.ProductKernel;
 
 /**
  * What is known of a layer's inputs x, K channels wide: the mean of x xᵀ over some tokens, and over others that were
  * held out. Both are binary32 {@code [K, K]}, little-endian, one behind the other.
  *
- * <p>A factor of them takes 4 bytes times K² on the heap, 206 MB of K 7168.
+ * <p>A factor of them takes 4 bytes times K² of native memory, 209 MB of K 7168.
  */
 public final class LayerInputs {
   private final int cols;
@@ -62,8 +63,8 @@ public final class LayerInputs {
     }
   }
 
-  Optional<HessianFactor> factor(double damping, ProductKernel kernel) {
-    return HessianFactor.of(hessian, cols, damping, kernel);
+  Optional<HessianFactor> factor(double damping, ProductKernel kernel, MatrixMemory memory) {
+    return HessianFactor.of(hessian, cols, damping, kernel, memory);
   }
 
   OutputError heldOutError(ProductKernel kernel) {

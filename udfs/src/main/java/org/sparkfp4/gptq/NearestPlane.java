@@ -1,5 +1,6 @@
 package org.sparkfp4.gptq;
 
+import org.sparkfp4.kernels.MatrixMemory;
 import org.sparkfp4.kernels.MatrixView;
 import org.sparkfp4.kernels.ProductKernel;
 
@@ -9,6 +10,9 @@ import org.sparkfp4.kernels.ProductKernel;
  * column after column, is here found from the errors themselves.
  */
 final class NearestPlane {
+  /** Columns of a panel whose errors are told one by one to those behind them; to the rest of the panel all at once. */
+  private static final int STRIP = 16;
+
   private final HessianFactor factor;
   private final ProductKernel kernel;
 
@@ -18,33 +22,48 @@ final class NearestPlane {
   }
 
   /** Sets all codes of a tile. */
-  void encode(WeightTile tile) {
+  void encode(WeightTile tile, MatrixMemory memory) {
+    MatrixView sums = memory.matrix(HessianFactor.PANEL, tile.rows());
     int first = 0;
     for (MatrixView panel : factor.panels()) {
-      encode(tile, panel, first);
+      sums.clear();
+      encode(tile, panel, first, sums.part(0, 0, panel.rows(), tile.rows()));
       first += panel.rows();
     }
   }
 
-  private void encode(WeightTile tile, MatrixView panel, int first) {
-    int rows = tile.rows();
-    int width = panel.rows();
-    MatrixView errors = tile.errors();
-    double[] sums = new double[width * rows];
-    // what the columns before the panel have to say, for all of it at once
+  /** @param sums of what errors say of a column, the factor's entries times them */
+  private void encode(WeightTile tile, MatrixView panel, int first, MatrixView sums) {
+    add(tile, panel, 0, first, 0, sums);
+    for (int begin = 0; begin < panel.rows(); begin += STRIP) {
+      int end = Math.min(panel.rows(), begin + STRIP);
+      encodeOneByOne(tile, panel, first, begin, end, sums);
+      add(tile, panel, first + begin, first + end, end, sums);
+    }
+  }
+
+  /** Adds what some columns have to say of the panel's from one on. */
+  private void add(WeightTile tile, MatrixView panel, int begin, int end, int from, MatrixView sums) {
+    int width = panel.rows() - from;
     kernel.add(
-        panel.part(0, 0, width, first), errors.part(0, 0, first, rows), MatrixView.of(sums, width, rows));
-    for (int j = 0; j < width; j++) {
+        panel.part(from, begin, width, end - begin), tile.errors().part(begin, 0, end - begin, tile.rows()),
+        sums.part(from, 0, width, tile.rows()));
+  }
+
+  private static void encodeOneByOne(
+      WeightTile tile, MatrixView panel, int first, int begin, int end, MatrixView sums) {
+    MatrixView errors = tile.errors();
+    for (int j = begin; j < end; j++) {
       int col = first + j;
       double diagonal = panel.at(j, col);
-      for (int row = 0; row < rows; row++) {
-        tile.round(row, col, sums[j * rows + row] / diagonal);
+      for (int row = 0; row < tile.rows(); row++) {
+        tile.round(row, col, sums.at(j, row) / diagonal);
       }
 
-      for (int later = j + 1; later < width; later++) {
+      for (int later = j + 1; later < end; later++) {
         double entry = panel.at(later, col);
-        for (int row = 0; row < rows; row++) {
-          sums[later * rows + row] += entry * errors.values()[col * rows + row];
+        for (int row = 0; row < tile.rows(); row++) {
+          sums.set(later, row, sums.at(later, row) + entry * errors.at(col, row));
         }
       }
     }

@@ -1,6 +1,7 @@
 package org.sparkfp4.gptq;
 
 import java.nio.FloatBuffer;
+import org.sparkfp4.kernels.MatrixMemory;
 import org.sparkfp4.kernels.MatrixView;
 import org.sparkfp4.kernels.ProductKernel;
 
@@ -18,28 +19,29 @@ final class OutputError {
   }
 
   /** The error of a tile's rows. */
-  double of(WeightTile tile) {
+  double of(WeightTile tile, MatrixMemory memory) {
     MatrixView errors = tile.errors();
+    MatrixView panel = memory.matrix(HessianFactor.PANEL, cols);
+    MatrixView products = memory.matrix(HessianFactor.PANEL, tile.rows());
     double total = 0;
     for (int first = 0; first < cols; first += HessianFactor.PANEL) {
-      MatrixView panel = panel(first, Math.min(HessianFactor.PANEL, cols - first));
-      double[] products = new double[panel.rows() * tile.rows()];
-      kernel.add(panel, errors, MatrixView.of(products, panel.rows(), tile.rows()));
-      for (int at = 0; at < products.length; at++) {
-        total += products[at] * errors.values()[first * tile.rows() + at];
+      int width = Math.min(HessianFactor.PANEL, cols - first);
+      MatrixView rows = panel.part(0, 0, width, cols);
+      for (int i = 0; i < width; i++) {
+        for (int j = 0; j < cols; j++) {
+          rows.set(i, j, hessian.get((first + i) * cols + j));
+        }
+      }
+
+      products.clear();
+      kernel.add(rows, errors, products.part(0, 0, width, tile.rows()));
+      for (int i = 0; i < width; i++) {
+        for (int row = 0; row < tile.rows(); row++) {
+          total += products.at(i, row) * errors.at(first + i, row);
+        }
       }
     }
 
     return total;
-  }
-
-  /** Some rows, which are columns too. */
-  private MatrixView panel(int first, int rows) {
-    double[] values = new double[rows * cols];
-    for (int at = 0; at < values.length; at++) {
-      values[at] = hessian.get(first * cols + at);
-    }
-
-    return MatrixView.of(values, rows, cols);
   }
 }

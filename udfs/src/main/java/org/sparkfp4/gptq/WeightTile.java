@@ -2,6 +2,7 @@ package org.sparkfp4.gptq;
 
 import org.sparkfp4.formats.E2M1;
 import org.sparkfp4.formats.Nvfp4;
+import org.sparkfp4.kernels.MatrixMemory;
 import org.sparkfp4.kernels.MatrixView;
 
 /**
@@ -14,24 +15,25 @@ final class WeightTile {
   private final float[] weights;
   private final float[] factors;
   private final byte[] codes;
-  private final double[] errors;
+  private final MatrixView errors;
 
-  WeightTile(int rows, int cols) {
-    this(rows, cols, new float[rows * cols], new float[rows * (cols / Nvfp4.BLOCK)]);
+  /** @param memory of its errors */
+  WeightTile(int rows, int cols, MatrixMemory memory) {
+    this(rows, cols, new float[rows * cols], new float[rows * (cols / Nvfp4.BLOCK)], memory);
   }
 
-  private WeightTile(int rows, int cols, float[] weights, float[] factors) {
+  private WeightTile(int rows, int cols, float[] weights, float[] factors, MatrixMemory memory) {
     this.rows = rows;
     this.cols = cols;
     this.weights = weights;
     this.factors = factors;
     this.codes = new byte[rows * cols];
-    this.errors = new double[cols * rows];
+    this.errors = memory.matrix(cols, rows);
   }
 
   /** The same weights and scales; codes of its own, none set. */
-  WeightTile withoutCodes() {
-    return new WeightTile(rows, cols, weights, factors);
+  WeightTile withoutCodes(MatrixMemory memory) {
+    return new WeightTile(rows, cols, weights, factors, memory);
   }
 
   int rows() {
@@ -59,7 +61,7 @@ final class WeightTile {
   void setCode(int row, int col, int code) {
     int at = col * rows + row;
     codes[at] = (byte) code;
-    errors[at] = (double) weights[at] - E2M1.decode(code) * factors[col / Nvfp4.BLOCK * rows + row];
+    errors.set(col, row, (double) weights[at] - E2M1.decode(code) * factors[col / Nvfp4.BLOCK * rows + row]);
   }
 
   /** Rounds an element, moved by {@code shift}, to the nearest value under its block's scale. */
@@ -70,6 +72,6 @@ final class WeightTile {
 
   /** The errors so far, w less what its code stands for: [K, rows]. */
   MatrixView errors() {
-    return MatrixView.of(errors, cols, rows);
+    return errors;
   }
 }

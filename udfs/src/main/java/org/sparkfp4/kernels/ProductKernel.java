@@ -1,7 +1,7 @@
 package org.sparkfp4.kernels;
 
 /**
- * One tier of the products of matrices in double. Thread-safe and stateless; every tier gives the same bits: each element
+ * One tier of the products of matrices in double. Thread-safe and stateless; every tier gives the same bits, but for those of a NaN: each element
  * is the sum of its products in their order, and each product and each sum is rounded.
  */
 public interface ProductKernel {

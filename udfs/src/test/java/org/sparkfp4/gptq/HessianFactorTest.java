@@ -5,14 +5,26 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.nio.FloatBuffer;
 import java.util.List;
 import java.util.Random;
+import org.apache.arrow.memory.RootAllocator;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.sparkfp4.kernels.MatrixMemory;
 import org.sparkfp4.kernels.MatrixView;
 import org.sparkfp4.kernels.ProductKernel;
 import org.sparkfp4.kernels.ProductKernels;
 
 class HessianFactorTest {
   private static final double DAMPING = 0.01;
+
+  private final RootAllocator allocator = new RootAllocator();
+  private final MatrixMemory memory = new MatrixMemory(allocator);
+
+  @AfterEach
+  void giveBack() {
+    memory.close();
+    allocator.close();
+  }
 
   /** Less than a strip and a panel, exactly some, and more. */
   @ParameterizedTest
@@ -26,7 +38,7 @@ class HessianFactorTest {
     }
 
     double[][] factor = dense(
-        HessianFactor.of(hessian, cols, DAMPING, ProductKernels.forTier("auto")).orElseThrow(), cols);
+        HessianFactor.of(hessian, cols, DAMPING, ProductKernels.forTier("auto"), memory).orElseThrow(), cols);
     for (int i = 0; i < cols; i++) {
       for (int j = 0; j <= i; j++) {
         double sum = 0;
@@ -47,9 +59,9 @@ class HessianFactorTest {
     Random random = new Random(cols);
     FloatBuffer hessian = Inputs.rotated(3 * cols, 1, Inputs.scales(cols, 1, random), random).hessian(0, 3 * cols);
     List<MatrixView> expected =
-        HessianFactor.of(hessian, cols, DAMPING, ProductKernels.forTier("java")).orElseThrow().panels();
+        HessianFactor.of(hessian, cols, DAMPING, ProductKernels.forTier("java"), memory).orElseThrow().panels();
     for (ProductKernel kernel : ProductKernels.available()) {
-      List<MatrixView> panels = HessianFactor.of(hessian, cols, DAMPING, kernel).orElseThrow().panels();
+      List<MatrixView> panels = HessianFactor.of(hessian, cols, DAMPING, kernel, memory).orElseThrow().panels();
       for (int i = 0; i < panels.size(); i++) {
         assertThat(panels.get(i).values()).as(kernel.tier()).isEqualTo(expected.get(i).values());
       }

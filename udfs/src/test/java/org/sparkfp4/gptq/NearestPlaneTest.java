@@ -7,12 +7,15 @@ import java.nio.FloatBuffer;
 import java.util.Arrays;
 import java.util.Random;
 import java.util.zip.CRC32;
+import org.apache.arrow.memory.RootAllocator;
 import org.ejml.data.DMatrixRMaj;
 import org.ejml.dense.row.CommonOps_DDRM;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.sparkfp4.formats.E2M1;
+import org.sparkfp4.kernels.MatrixMemory;
 import org.sparkfp4.kernels.ProductKernel;
 import org.sparkfp4.kernels.ProductKernels;
 
@@ -20,6 +23,15 @@ class NearestPlaneTest {
   private static final ProductKernel KERNEL = ProductKernels.forTier("auto");
   private static final double DAMPING = 0.05;
   private static final int ROWS = 12;
+
+  private final RootAllocator allocator = new RootAllocator();
+  private final MatrixMemory memory = new MatrixMemory(allocator);
+
+  @AfterEach
+  void giveBack() {
+    memory.close();
+    allocator.close();
+  }
 
   /** More than a panel, exactly some, and less than one. */
   @ParameterizedTest
@@ -29,7 +41,7 @@ class NearestPlaneTest {
     FloatBuffer hessian = inputs(4 * cols, cols, random).hessian(0, 4 * cols);
     WeightTile tile = tile(cols, random);
     WeightTile same = copy(tile);
-    plane(hessian, cols, KERNEL).encode(tile);
+    plane(hessian, cols, KERNEL).encode(tile, memory);
     encodeByInverse(same, hessian);
 
     int different = 0;
@@ -42,7 +54,7 @@ class NearestPlaneTest {
     // a sum in another order may fall to the other side of a midpoint, and what follows with it
     assertThat(different).isLessThanOrEqualTo(ROWS * cols / 500);
     OutputError error = new OutputError(hessian, cols, KERNEL);
-    assertThat(error.of(tile)).isCloseTo(error.of(same), within(0.01 * error.of(same)));
+    assertThat(error.of(tile, memory)).isCloseTo(error.of(same, memory), within(0.01 * error.of(same, memory)));
   }
 
   /** The method as it is usually written: the inverse's factor, and weights that move as columns are rounded. */
@@ -91,10 +103,10 @@ class NearestPlaneTest {
     Inputs inputs = inputs(8 * cols, cols, random);
     WeightTile tile = tile(cols, random);
     WeightTile rounded = copy(tile);
-    plane(inputs.hessian(0, 6 * cols), cols, KERNEL).encode(tile);
+    plane(inputs.hessian(0, 6 * cols), cols, KERNEL).encode(tile, memory);
     OutputError error = new OutputError(inputs.hessian(6 * cols, 8 * cols), cols, KERNEL);
 
-    assertThat(error.of(tile)).isLessThan(0.7 * error.of(rounded));
+    assertThat(error.of(tile, memory)).isLessThan(0.7 * error.of(rounded, memory));
   }
 
   @Test
@@ -115,7 +127,7 @@ class NearestPlaneTest {
       }
     }
 
-    assertThat(new OutputError(inputs.hessian(0, 20), cols, KERNEL).of(tile)).isCloseTo(sum / 20, within(1e-6 * sum));
+    assertThat(new OutputError(inputs.hessian(0, 20), cols, KERNEL).of(tile, memory)).isCloseTo(sum / 20, within(1e-6 * sum));
   }
 
   @Test
@@ -125,8 +137,8 @@ class NearestPlaneTest {
     FloatBuffer hessian = inputs(2 * cols, cols, random).hessian(0, 2 * cols);
     WeightTile weights = tile(cols, random);
     for (ProductKernel kernel : ProductKernels.available()) {
-      WeightTile tile = weights.withoutCodes();
-      plane(hessian, cols, kernel).encode(tile);
+      WeightTile tile = weights.withoutCodes(memory);
+      plane(hessian, cols, kernel).encode(tile, memory);
       CRC32 codes = new CRC32();
       for (int row = 0; row < ROWS; row++) {
         for (int col = 0; col < cols; col++) {
@@ -135,8 +147,8 @@ class NearestPlaneTest {
       }
 
       assertThat(codes.getValue()).as(kernel.tier()).isEqualTo(332438433L);
-      assertThat(new OutputError(hessian, cols, kernel).of(tile)).as(kernel.tier())
-          .isEqualTo(new OutputError(hessian, cols, KERNEL).of(tile));
+      assertThat(new OutputError(hessian, cols, kernel).of(tile, memory)).as(kernel.tier())
+          .isEqualTo(new OutputError(hessian, cols, KERNEL).of(tile, memory));
     }
   }
 
@@ -151,7 +163,7 @@ class NearestPlaneTest {
     FloatBuffer hessian = Inputs.rotated(3 * cols, 1, scales, random).hessian(0, 3 * cols);
     WeightTile tile = tile(cols, random);
     WeightTile rounded = copy(tile);
-    plane(hessian, cols, KERNEL).encode(tile);
+    plane(hessian, cols, KERNEL).encode(tile, memory);
 
     for (int row = 0; row < ROWS; row++) {
       assertThat(tile.code(row, 0)).isEqualTo(rounded.code(row, 0));
@@ -164,13 +176,13 @@ class NearestPlaneTest {
     int cols = 16;
     FloatBuffer slightlyOff = diagonal(cols);
     slightlyOff.put(1, 1.2f).put(cols, 1.2f);
-    assertThat(HessianFactor.of(slightlyOff, cols, 0.3, KERNEL)).isPresent();
-    assertThat(HessianFactor.of(slightlyOff, cols, 0.05, KERNEL)).isPresent();
-    assertThat(HessianFactor.of(slightlyOff, cols, 0.01, KERNEL)).isEmpty();
+    assertThat(HessianFactor.of(slightlyOff, cols, 0.3, KERNEL, memory)).isPresent();
+    assertThat(HessianFactor.of(slightlyOff, cols, 0.05, KERNEL, memory)).isPresent();
+    assertThat(HessianFactor.of(slightlyOff, cols, 0.01, KERNEL, memory)).isEmpty();
   }
 
-  private static NearestPlane plane(FloatBuffer hessian, int cols, ProductKernel kernel) {
-    return new NearestPlane(HessianFactor.of(hessian, cols, DAMPING, kernel).orElseThrow(), kernel);
+  private NearestPlane plane(FloatBuffer hessian, int cols, ProductKernel kernel) {
+    return new NearestPlane(HessianFactor.of(hessian, cols, DAMPING, kernel, memory).orElseThrow(), kernel);
   }
 
   private static FloatBuffer diagonal(int cols) {
@@ -187,8 +199,8 @@ class NearestPlaneTest {
   }
 
   /** Normal weights under scales that make the largest of a block 6, rounded. */
-  private static WeightTile tile(int cols, Random random) {
-    WeightTile tile = new WeightTile(ROWS, cols);
+  private WeightTile tile(int cols, Random random) {
+    WeightTile tile = new WeightTile(ROWS, cols, memory);
     for (int row = 0; row < ROWS; row++) {
       for (int block = 0; block < cols / 16; block++) {
         float[] w = new float[16];
@@ -209,8 +221,8 @@ class NearestPlaneTest {
     return tile;
   }
 
-  private static WeightTile copy(WeightTile tile) {
-    WeightTile copy = tile.withoutCodes();
+  private WeightTile copy(WeightTile tile) {
+    WeightTile copy = tile.withoutCodes(memory);
     for (int row = 0; row < tile.rows(); row++) {
       for (int col = 0; col < tile.cols(); col++) {
         copy.setCode(row, col, tile.code(row, col));
