@@ -5,26 +5,15 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.nio.FloatBuffer;
 import java.util.List;
 import java.util.Random;
-import org.apache.arrow.memory.RootAllocator;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.sparkfp4.kernels.MatrixMemory;
+import org.sparkfp4.kernels.MatrixTest;
 import org.sparkfp4.kernels.MatrixView;
 import org.sparkfp4.kernels.ProductKernel;
 import org.sparkfp4.kernels.ProductKernels;
 
-class HessianFactorTest {
+class HessianFactorTest extends MatrixTest {
   private static final double DAMPING = 0.01;
-
-  private final RootAllocator allocator = new RootAllocator();
-  private final MatrixMemory memory = new MatrixMemory(allocator);
-
-  @AfterEach
-  void giveBack() {
-    memory.close();
-    allocator.close();
-  }
 
   /** Less than a strip and a panel, exactly some, and more. */
   @ParameterizedTest

@@ -7,31 +7,20 @@ import java.nio.FloatBuffer;
 import java.util.Arrays;
 import java.util.Random;
 import java.util.zip.CRC32;
-import org.apache.arrow.memory.RootAllocator;
 import org.ejml.data.DMatrixRMaj;
 import org.ejml.dense.row.CommonOps_DDRM;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.sparkfp4.formats.E2M1;
-import org.sparkfp4.kernels.MatrixMemory;
+import org.sparkfp4.kernels.MatrixTest;
 import org.sparkfp4.kernels.ProductKernel;
 import org.sparkfp4.kernels.ProductKernels;
 
-class NearestPlaneTest {
+class NearestPlaneTest extends MatrixTest {
   private static final ProductKernel KERNEL = ProductKernels.forTier("auto");
   private static final double DAMPING = 0.05;
   private static final int ROWS = 12;
-
-  private final RootAllocator allocator = new RootAllocator();
-  private final MatrixMemory memory = new MatrixMemory(allocator);
-
-  @AfterEach
-  void giveBack() {
-    memory.close();
-    allocator.close();
-  }
 
   /** More than a panel, exactly some, and less than one. */
   @ParameterizedTest

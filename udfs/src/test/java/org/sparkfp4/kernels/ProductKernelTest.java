@@ -5,22 +5,11 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.List;
 import java.util.Random;
-import org.apache.arrow.memory.RootAllocator;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-class ProductKernelTest {
-  private final RootAllocator allocator = new RootAllocator();
-  private final MatrixMemory memory = new MatrixMemory(allocator);
-
-  @AfterEach
-  void giveBack() {
-    memory.close();
-    allocator.close();
-  }
-
+class ProductKernelTest extends MatrixTest {
   static List<ProductKernel> kernels() {
     return ProductKernels.available();
   }
