@@ -34,7 +34,7 @@ final class ModulePaths {
       "gate_up_proj", List.of("gate_proj", "up_proj"),
       "fused_qkv_a_proj", List.of("q_a_proj", "kv_a_proj_with_mqa"));
 
-  /** Every part of a module's path, the root first; walked as a list, since a hostile name may have a million parts. */
+  /** Every part of a module's path, the root first; walked as a list, since a hostile name may have tens of thousands. */
   private final List<Node> nodes = new ArrayList<>();
 
   /** What a module is: NVFP4, or kept in a format of the source, or, where that is null, in high precision. */
